@@ -7,7 +7,8 @@
     │   ├── UnsupportedError      a construct of the language that has no derivative here
     │   └── NoRuleError           a function without a derivative rule
     ├── ArgumentError (TypeError) a wrong argument of a transform or of its result
-    └── ShapeError (ValueError)   a tangent or cotangent of the wrong shape
+    ├── ShapeError (ValueError)   a tangent or cotangent of the wrong shape
+    └── DataError (ValueError)    a data, weights or option file that cannot be used
 
 Every message says what is wrong, where, and the way out.
 """
@@ -40,6 +41,10 @@ class ArgumentError(JitgradError, TypeError):
 
 class ShapeError(JitgradError, ValueError):
     """A tangent or cotangent whose shape differs from what it belongs to."""
+
+
+class DataError(JitgradError, ValueError):
+    """A file of data or weights that is missing, corrupt or does not fit; the message is one line."""
 
 
 def where(loc: Any) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.backend.text import Text
 from jitgrad.program import ir
 
 BINARY = {
@@ -41,11 +42,11 @@ class Writer:
 
     def __init__(self, namespace: dict[str, Any] | None = None):
         self.namespace: dict[str, Any] = {} if namespace is None else namespace
-        self.lines: list[str] = []
-        self.depth = 0
+        self.text = Text()
+        self.here = self.text
         self._names: dict[ir.Value, str] = {}
         self._taken: set[str] = set(RESERVED) | set(self.namespace)
-        self._objects: dict[int, str] = {}
+        self._objects: dict[int, str] = {id(obj): name for name, obj in self.namespace.items()}
 
     # ----- names -----------------------------------------------------------------------------
     def fresh(self, hint: str) -> str:
@@ -102,22 +103,24 @@ class Writer:
 
     # ----- lines -----------------------------------------------------------------------------
     def line(self, text: str, loc: ir.Location | None = None) -> None:
-        """Append one line at the current depth, with its place in the user's source."""
-        self.lines.append("    " * self.depth + text + (f"  # {loc}" if loc is not None else ""))
+        """Append one line here, with its place in the user's source."""
+        self.here.line(_located(text, loc))
 
     @contextmanager
+    def into(self, text: Text):
+        """Write into `text` for a while."""
+        before, self.here = self.here, text
+        try:
+            yield text
+        finally:
+            self.here = before
+
     def indented(self, header: str, loc: ir.Location | None = None):
         """Write `header` and indent what follows; an empty suite becomes ``pass``."""
-        self.line(header, loc)
-        at = len(self.lines)
-        self.depth += 1
-        yield
-        if len(self.lines) == at:
-            self.line("pass")
-        self.depth -= 1
+        return self.into(self.here.suite(_located(header, loc)))
 
     def source(self) -> str:
-        return "\n".join(self.lines) + "\n"
+        return "\n".join(self.text.render()) + "\n"
 
     # ----- expressions -----------------------------------------------------------------------
     def index(self, index: tuple[ir.IndexItem, ...]) -> str:
@@ -192,3 +195,7 @@ class Writer:
                 self.line(f"print({', '.join(n(a) for a in op.args)})", op.loc)
             case _:
                 self.line(f"{n(op.result)} = {self.expression(op)}", op.loc)
+
+
+def _located(text: str, loc: ir.Location | None) -> str:
+    return text if loc is None else f"{text}  # {loc}"

@@ -16,10 +16,14 @@ class JvpRequest:
         Positions of the call, counted through ``*args``.
     outs : tuple of int or None
         Positions of the arguments whose content after the call is the result.
+    inplace : bool
+        Write tangents where the primal writes its arguments (calls of one generated function by
+        another); otherwise the tangents that are passed in are only read.
     """
 
     wrt: tuple[int, ...]
     outs: tuple[int, ...] | None = None
+    inplace: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,61 @@
+"""When an array that is written in place may be carried around a loop by value.
+
+The adjoint of a loop-carried array is handed from iteration to iteration as a buffer, in step with the
+array: ``a, b = b, a`` hands the buffers back crosswise. That needs every carried array to be the only
+name of its memory: a parameter of the same loop yielded once, or an array born in the iteration.
+"""
+
+from __future__ import annotations
+
+from jitgrad.analysis.memory import Memory
+from jitgrad.analysis.scopes import Scopes
+from jitgrad.program import ir
+
+
+def problem(loop: ir.Loop, k: int, scopes: Scopes, memory: Memory) -> str | None:
+    """Why carried array `k` of `loop` cannot be handed around by value, or None."""
+    value, init = loop.yields[k], loop.inits[k]
+    if loop.yields.count(value) > 1:
+        return "is carried around this loop under two names"
+    if value not in loop.params and not _born_in(value, loop, scopes, memory):
+        return "is replaced in this loop by an array that has another name"
+    if value in loop.params and loop.params.index(value) != k and _also_kept(value, loop):
+        return "is carried around this loop under two names"
+    if loop.inits.count(init) > 1:
+        return "enters this loop under two names"
+    if not isinstance(init, ir.Undefined):
+        if not _born_in(init, scopes.at[loop].loop, scopes, memory):
+            return "enters this loop as a part or another name of an array"
+        if _used_beside(init, loop, scopes):
+            return "is also used under the name it had before this loop"
+    return None
+
+
+def _also_kept(value: ir.Value, loop: ir.Loop) -> bool:
+    return loop.yields.count(value) > 1
+
+
+def _born_in(value: ir.Value, loop: ir.Loop | None, scopes: Scopes, memory: Memory) -> bool:
+    """Whether `value` is a new array made in the body of `loop` (or a loop's or function's own)."""
+    home = scopes.home.get(value)
+    if home is None or home.loop is not loop:
+        return False
+    op = scopes.definition.get(value)
+    if op is None:  # a parameter of the function
+        return True
+    if isinstance(op, ir.Loop):
+        return value in op.outs or (value in op.params and op is loop)
+    return not isinstance(op, (ir.If, ir.GetItem, ir.GetAttr, ir.Cast, ir.InplaceBinary)) and memory.view_of(value) is None
+
+
+def _used_beside(value: ir.Value, loop: ir.Loop, scopes: Scopes) -> bool:
+    """Whether `value` or a view of it is read in the loop or after it under its old name."""
+    names, todo = {value}, [value]
+    while todo:
+        for use in scopes.uses.get(todo.pop(), []):
+            for result in use.results:
+                if use is not loop and result not in names and result.type.__class__ is value.type.__class__:
+                    names.add(result)
+                    todo.append(result)
+    start = scopes.order[loop]
+    return any(use is not loop and scopes.end[use] > start for name in names for use in scopes.uses.get(name, []))

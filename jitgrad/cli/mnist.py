@@ -1,0 +1,211 @@
+"""``jitgrad mnist train`` and ``jitgrad mnist eval``."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from jitgrad.cli import INTERRUPTED, plots
+from jitgrad.cli.training import CLASSES, DTYPES, Run, Settings, accuracy, evaluate, train
+from jitgrad.data import Mnist, load_mnist
+from jitgrad.errors import DataError
+from jitgrad.nn import MODELS
+from jitgrad.optim import OPTIMIZERS
+
+app = typer.Typer(help="Handwritten digits: train a classifier, look at what it learned.", rich_markup_mode=None)
+WEIGHTS = "weights.npz"
+
+
+def _one_of(names: Container[str], text: str) -> Callable[[str | None], str | None]:
+    def check(value: str | None) -> str | None:
+        if value is not None and value not in names:
+            raise typer.BadParameter(f"{value!r} is not one of {text}")
+        return value
+
+    return check
+
+
+def _choice(names: Any, what: str) -> Any:
+    text = ", ".join(names)
+    return typer.Option(help=f"{what}: {text}.", callback=_one_of(names, text), metavar="NAME")
+
+
+DataDir = Annotated[
+    Path | None, typer.Option(help="Folder with the four MNIST files (IDX, gzipped or not); else the embedded digits.")
+]
+Download = Annotated[bool, typer.Option("--download", help="Fetch the full set of 70,000 digits first.")]
+
+
+@app.command("train")
+def train_command(
+    model: Annotated[str | None, _choice(MODELS, "The model [default: mlp]")] = None,
+    optimizer: Annotated[str | None, _choice(OPTIMIZERS, "The optimizer [default: adam]")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the data [default: 20; cnn: 5].")] = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Digits per step [default: 50].")] = None,
+    learning_rate: Annotated[float | None, typer.Option(min=0.0, help="[default: the optimizer's]")] = None,
+    momentum: Annotated[float | None, typer.Option(min=0.0, max=1.0, help="Momentum, for sgd [default: 0].")] = None,
+    nesterov: Annotated[bool | None, typer.Option("--nesterov", help="Nesterov's momentum, for sgd.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="For initial weights and shuffling [default: 0].")] = None,
+    dtype: Annotated[str | None, _choice(DTYPES, "Precision [default: float32]")] = None,
+    data_dir: DataDir = None,
+    download: Download = False,
+    output: Annotated[Path | None, typer.Option(help="Folder for weights and pictures [default: mnist-MODEL].")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the weights in the output folder, with their settings.")
+    ] = False,
+) -> int:
+    """Train a model; write its weights and pictures of what it learned.
+
+    Ctrl-C stops after the current batch and saves; --resume goes on from there.
+    """
+    given = {
+        "model": model,
+        "optimizer": optimizer,
+        "epochs": epochs,
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "momentum": momentum,
+        "nesterov": nesterov,
+        "seed": seed,
+        "dtype": dtype,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    settings = Settings(**given)  # type: ignore[arg-type]
+    folder = output if output is not None else Path(f"mnist-{settings.model}")
+    weights = folder / WEIGHTS
+    # Options are checked before the data is read: a typo should not wait for a download.
+    if resume:
+        if not weights.is_file():
+            raise DataError(f"{weights}: no such file, nothing to resume")
+        run = Run.load(weights).with_settings(**given)
+        data = load_mnist(data_dir, download)
+    else:
+        settings.make_optimizer()
+        data = load_mnist(data_dir, download)
+        run = Run.start(settings, len(data.train_images))
+
+    console = Console()
+    finished = _train(run, data, weights, console)
+    if not finished:
+        console.print(f"stopped in epoch {run.epoch + 1}; go on with --resume --output {folder}", soft_wrap=True)
+        return INTERRUPTED
+    plots.learning_curve(folder / "learning_curve.png", run.history)
+    _, predictions = _report(run, data, console)
+    _pictures(folder, data, predictions)
+    console.print(f"weights and pictures are in {folder}", soft_wrap=True)
+    return 0
+
+
+@app.command("eval")
+def eval_command(
+    weights: Annotated[Path, typer.Argument(help="A weights file that `train` wrote.")],
+    data_dir: DataDir = None,
+    download: Download = False,
+    output: Annotated[Path | None, typer.Option(help="Folder for pictures; none are made without it.")] = None,
+) -> int:
+    """Evaluate saved weights on the test digits."""
+    run = Run.load(weights)
+    data = load_mnist(data_dir, download)
+    console = Console()
+    matrix, predictions = _report(run, data, console)
+    table = Table("digit", "right", "of", "taken for")
+    for digit, row in enumerate(matrix):
+        others = [(int(count), k) for k, count in enumerate(row) if count and k != digit]
+        mistakes = ", ".join(f"{k} ({count})" for count, k in sorted(others, key=lambda pair: (-pair[0], pair[1]))[:3])
+        table.add_row(str(digit), str(row[digit]), str(row.sum()), mistakes)
+    console.print(table)
+    if output is not None:
+        _pictures(output, data, predictions)
+        console.print(f"pictures are in {output}", soft_wrap=True)
+    return 0
+
+
+def _train(run: Run, data: Mnist, weights: Path, console: Console) -> bool:
+    total = run.settings.total_epochs
+    progress = Progress(
+        TextColumn("epoch {task.fields[epoch]}/{task.fields[epochs]}"),
+        BarColumn(),
+        TextColumn("loss {task.fields[loss]}  test accuracy {task.fields[accuracy]}"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    began = time.perf_counter()
+    with _interruptible() as stop, progress:
+        task = progress.add_task(
+            "", total=total * run.batches, completed=run.epoch * run.batches + run.batch, **_fields(run)
+        )
+
+        def on_batch(run: Run) -> None:
+            progress.update(task, advance=1, **_fields(run))
+
+        def on_epoch(run: Run) -> None:
+            run.save(weights)
+            scores = run.history[-1]
+            console.print(
+                f"epoch {run.epoch}/{total}  loss {scores.train_loss:.4f}  "
+                f"accuracy {scores.train_accuracy:.2%}  test accuracy {scores.test_accuracy:.2%}  "
+                f"({time.perf_counter() - began:.1f} s)",
+                highlight=False,
+            )
+
+        if run.epoch == 0 and run.batch == 0:
+            console.print(f"compiling the gradient of {run.settings.model} ({run.settings.dtype})", highlight=False)
+        finished = train(run, data, on_batch, on_epoch, stop)
+        run.save(weights)
+    return finished
+
+
+def _fields(run: Run) -> dict[str, Any]:
+    seen = min(run.batch * run.settings.batch_size, run.examples)
+    last = run.history[-1] if run.history else None
+    loss = run.loss_sum / seen if seen else last.train_loss if last else np.nan
+    return {
+        "epoch": min(run.epoch + 1, run.settings.total_epochs),
+        "epochs": run.settings.total_epochs,
+        "loss": f"{loss:.4f}",
+        "accuracy": f"{last.test_accuracy:.2%}" if last else "-",
+    }
+
+
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C into a wish to stop, so that a batch is never cut in half; a second one ends at once."""
+    asked = False
+
+    def ask(number: int, frame: Any) -> None:
+        nonlocal asked
+        asked = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    previous = signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def _report(run: Run, data: Mnist, console: Console) -> tuple[np.ndarray, np.ndarray]:
+    loss, predictions = evaluate(run, data.test_images, data.test_labels)
+    share = accuracy(predictions, data.test_labels)
+    console.print(
+        f"{run.settings.model}: {share:.2%} of {len(predictions)} test digits right, loss {loss:.4f}", highlight=False
+    )
+    return plots.confusion_matrix(data.test_labels, predictions, CLASSES), predictions
+
+
+def _pictures(folder: Path, data: Mnist, predictions: np.ndarray) -> None:
+    matrix = plots.confusion_matrix(data.test_labels, predictions, CLASSES)
+    plots.confusion(folder / "confusion.png", matrix)
+    plots.misclassified(folder / "misclassified.png", data.test_images, data.test_labels, predictions)

@@ -1,0 +1,82 @@
+"""Pictures of a training, as PNG files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+# Figures made without pyplot draw to memory: no display, no global state, and half a second less to import.
+from matplotlib.figure import Figure
+
+from jitgrad.errors import DataError
+
+if TYPE_CHECKING:
+    from jitgrad.cli.training import Scores
+
+SHOWN = 40
+COLUMNS = 10
+
+
+def confusion_matrix(labels: np.ndarray, predictions: np.ndarray, classes: int) -> np.ndarray:
+    """``matrix[true, predicted]`` counts."""
+    matrix = np.zeros((classes, classes), np.int64)
+    np.add.at(matrix, (labels, predictions), 1)
+    return matrix
+
+
+def learning_curve(path: Path, history: list[Scores]) -> None:
+    """Loss and accuracy on both sets, epoch by epoch."""
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    losses, accuracies = figure.subplots(1, 2)
+    epochs = np.arange(1, len(history) + 1)
+    losses.plot(epochs, [s.train_loss for s in history], "o-", label="training")
+    losses.plot(epochs, [s.test_loss for s in history], "o-", label="test")
+    losses.set(xlabel="epoch", ylabel="loss", yscale="log")
+    accuracies.plot(epochs, [100 * s.train_accuracy for s in history], "o-", label="training")
+    accuracies.plot(epochs, [100 * s.test_accuracy for s in history], "o-", label="test")
+    accuracies.set(xlabel="epoch", ylabel="accuracy in %")
+    for axes in (losses, accuracies):
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.grid(alpha=0.3)
+        axes.legend()
+    _save(figure, path)
+
+
+def confusion(path: Path, matrix: np.ndarray) -> None:
+    """The confusion matrix, with its counts."""
+    figure = Figure(figsize=(6, 5.5), layout="constrained")
+    axes = figure.subplots()
+    # Shades of each row's share, on a root scale: single errors must not vanish beside hundreds of hits.
+    shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
+    axes.imshow(np.sqrt(shares), cmap="Blues", vmin=0, vmax=1)
+    for (row, column), count in np.ndenumerate(matrix):
+        if count:
+            color = "white" if shares[row, column] > 0.4 else "black"
+            axes.text(column, row, str(count), ha="center", va="center", color=color, fontsize=8)
+    axes.set(xlabel="predicted", ylabel="true", xticks=range(len(matrix)), yticks=range(len(matrix)))
+    _save(figure, path)
+
+
+def misclassified(path: Path, images: np.ndarray, labels: np.ndarray, predictions: np.ndarray) -> None:
+    """The first digits that were taken for another, each with its true and its predicted digit."""
+    wrong = np.flatnonzero(labels != predictions)
+    shown = wrong[:SHOWN]
+    rows = max(1, -(-len(shown) // COLUMNS))
+    figure = Figure(figsize=(COLUMNS, 1.25 * rows + 0.5), layout="constrained")
+    figure.suptitle(f"{len(wrong)} of {len(labels)} wrong: true → predicted")
+    for k, axes in enumerate(figure.subplots(rows, COLUMNS, squeeze=False).flat):
+        axes.axis("off")
+        if k < len(shown):
+            axes.imshow(images[shown[k]], cmap="gray_r")
+            axes.set_title(f"{labels[shown[k]]} → {predictions[shown[k]]}", fontsize=9)
+    _save(figure, path)
+
+
+def _save(figure: Figure, path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=120)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from error

@@ -1,0 +1,172 @@
+"""Numba's typed intermediate representation of one function, for one tuple of argument types.
+
+The only module that runs compiler passes. Numba desugars comprehensions, unpacking and closures,
+prunes dead branches and infers types; we stop before anything that only serves code generation
+(array expressions, overload inlining, parfors).
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+from numba.core import compiler, compiler_lock, ir, types, untyped_passes
+from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
+from numba.core.registry import cpu_target
+from numba.core.typed_passes import NopythonTypeInference
+
+from jitgrad.errors import UnsupportedError, where
+from jitgrad.frontend.while_tests import merge_while_tests
+from jitgrad.program.ir import Location
+
+
+@dataclass
+class TypedFunction:
+    """Numba's IR of a function with the type of every variable.
+
+    Attributes
+    ----------
+    blocks : dict of int to numba.core.ir.Block
+    typemap : dict of str to Type
+        Type of every (versioned) variable.
+    calltypes : dict of numba.core.ir.Expr to Signature
+    return_type : Type
+    argtypes : tuple of Type
+    signature : inspect.Signature
+        The Python signature, with defaults.
+    context : numba.core.typing.Context
+    python_function : function
+    """
+
+    blocks: dict[int, ir.Block]
+    typemap: dict[str, types.Type]
+    calltypes: dict[Any, Any]
+    return_type: types.Type
+    argtypes: tuple[types.Type, ...]
+    signature: inspect.Signature
+    context: Any
+    python_function: Any
+
+    def location(self, loc: ir.Loc) -> Location:
+        """Our form of a Numba location."""
+        return Location(str(loc.filename), loc.line)
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class RejectUnsupportedBlocks(FunctionPass):
+    """Refuse object-mode blocks and exception handlers, naming the line."""
+
+    _name = "jitgrad_reject_unsupported_blocks"
+
+    def __init__(self):
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state):
+        for block in state.func_ir.blocks.values():
+            for statement in block.body:
+                if isinstance(statement, ir.EnterWith):
+                    raise _unsupported_with(state.func_ir, statement)
+        return False
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class MergeWhileTests(FunctionPass):
+    """Undo the duplication of `while` tests by CPython's compiler where it makes loops nest."""
+
+    _name = "jitgrad_merge_while_tests"
+
+    def __init__(self):
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state):
+        return merge_while_tests(state.func_ir.blocks)
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class StopHere(FunctionPass):
+    """End the pipeline and hand over its state."""
+
+    _name = "jitgrad_stop_here"
+
+    def __init__(self):
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state):
+        raise compiler._EarlyPipelineCompletion(state)
+
+
+# `DeadBranchPrune` must not run again after `ReconstructSSA`: it would fold the first test of a
+# loop, whose variables are constants only on the first iteration.
+PASSES = (
+    untyped_passes.TranslateByteCode,
+    untyped_passes.FixupArgs,
+    untyped_passes.IRProcessing,
+    RejectUnsupportedBlocks,
+    untyped_passes.InlineClosureLikes,
+    untyped_passes.RewriteSemanticConstants,
+    untyped_passes.DeadBranchPrune,
+    untyped_passes.GenericRewrites,
+    untyped_passes.RewriteDynamicRaises,
+    untyped_passes.MakeFunctionToJitFunction,
+    untyped_passes.FindLiterallyCalls,
+    untyped_passes.LiteralUnroll,
+    MergeWhileTests,
+    untyped_passes.ReconstructSSA,
+    untyped_passes.LiteralPropagationSubPipelinePass,
+    NopythonTypeInference,
+    StopHere,
+)
+
+
+class TypingPipeline(compiler.CompilerBase):
+    """Numba's front half, up to type inference."""
+
+    def define_pipelines(self):
+        manager = PassManager("jitgrad")
+        for compiler_pass in PASSES:
+            manager.add_pass(compiler_pass, compiler_pass.__name__)
+        manager.finalize()
+        return [manager]
+
+
+def typed_function(python_function: Any, argtypes: tuple[types.Type, ...]) -> TypedFunction:
+    """Type `python_function` for `argtypes` (folded: one per parameter)."""
+    typing_context, target_context = cpu_target.typing_context, cpu_target.target_context
+    flags = compiler.Flags()
+    flags.nrt = True
+    with compiler_lock.global_compiler_lock:
+        typing_context.refresh()
+        target_context.refresh()
+        pipeline = TypingPipeline(typing_context, target_context, None, tuple(argtypes), None, flags, {})
+        state = pipeline.compile_extra(python_function)
+    return TypedFunction(
+        blocks=state.func_ir.blocks,
+        typemap=state.typemap,
+        calltypes=state.calltypes,
+        return_type=state.return_type,
+        argtypes=tuple(argtypes),
+        signature=inspect.signature(python_function),
+        context=typing_context,
+        python_function=python_function,
+    )
+
+
+def _unsupported_with(func_ir: ir.FunctionIR, statement: ir.EnterWith) -> UnsupportedError:
+    """The error for a ``with`` or ``try`` block."""
+    place = where(Location(str(statement.loc.filename), statement.loc.line))
+    definition = func_ir._definitions.get(statement.contextmanager.name, [None])[0]
+    manager = getattr(definition, "value", None)
+    if isinstance(definition, ir.Expr) and definition.op == "call":
+        manager = getattr(func_ir._definitions.get(definition.func.name, [None])[0], "value", None)
+    name = getattr(manager, "__name__", "") or type(manager).__name__
+    if "bjmode" in name or "ObjMode" in name:
+        construct = "`with objmode` runs Python code, which cannot be differentiated"
+        way_out = "move the block into a function of its own and give that a custom derivative (custom_jvp or custom_vjp)"
+    elif "eh" in name.lower() or "except" in name.lower():
+        construct = "`try` blocks are not supported"
+        way_out = "test the condition with `if`, or give the function a custom derivative (custom_jvp or custom_vjp)"
+    else:
+        construct = f"`with` blocks are not supported ({name})"
+        way_out = "move the block into a function with a custom derivative (custom_jvp or custom_vjp)"
+    return UnsupportedError(f"{place}: {construct}; {way_out}")

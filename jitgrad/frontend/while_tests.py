@@ -1,0 +1,2 @@
+def merge_while_tests(blocks):
+    return False

@@ -1,0 +1,83 @@
+"""Layers. The heavy ones are one matrix product each: that is what BLAS, and a reverse sweep over it, do fast."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True)
+def dense(x, weight, bias):
+    """``x @ weight + bias`` for `x` of shape (n, inputs) and `weight` of shape (inputs, outputs)."""
+    return x @ weight + bias
+
+
+@njit(cache=True)
+def relu(x):
+    """The positive part of `x`, with derivative 0 at 0."""
+    # A product keeps the dtype (a literal zero in np.maximum would widen float32) and has no tie at 0.
+    return x * (x > 0)
+
+
+@njit(cache=True)
+def patches(x, height, width):
+    """Every window of `x` as one row.
+
+    Parameters
+    ----------
+    x : array of shape (n, rows, columns, channels)
+    height, width : int
+        Of the window.
+
+    Returns
+    -------
+    array of shape (n * (rows - height + 1) * (columns - width + 1), height * width * channels)
+    """
+    n, rows, columns, channels = x.shape
+    out_rows, out_columns = rows - height + 1, columns - width + 1
+    out = np.empty((n * out_rows * out_columns, height * width * channels), x.dtype)
+    for i in range(n):
+        for r in range(out_rows):
+            for c in range(out_columns):
+                row = (i * out_rows + r) * out_columns + c
+                column = 0
+                for a in range(height):
+                    for b in range(width):
+                        for k in range(channels):
+                            out[row, column] = x[i, r + a, c + b, k]
+                            column += 1
+    return out
+
+
+@njit(cache=True)
+def conv2d(x, weight, bias):
+    """Two-dimensional convolution without padding, as the product of all windows with the kernels.
+
+    Parameters
+    ----------
+    x : array of shape (n, rows, columns, channels)
+    weight : array of shape (height, width, channels, outputs)
+    bias : array of shape (outputs,)
+
+    Returns
+    -------
+    array of shape (n, rows - height + 1, columns - width + 1, outputs)
+    """
+    height, width, channels, outputs = weight.shape
+    product = patches(x, height, width) @ weight.reshape((height * width * channels, outputs)) + bias
+    return product.reshape((x.shape[0], x.shape[1] - height + 1, x.shape[2] - width + 1, outputs))
+
+
+@njit(cache=True)
+def max_pool2d(x):
+    """The largest of each 2 x 2 block of pixels; an odd last row or column is dropped."""
+    n, rows, columns, channels = x.shape
+    out = np.empty((n, rows // 2, columns // 2, channels), x.dtype)
+    for i in range(n):
+        for r in range(rows // 2):
+            for c in range(columns // 2):
+                for k in range(channels):
+                    top = max(x[i, 2 * r, 2 * c, k], x[i, 2 * r, 2 * c + 1, k])
+                    bottom = max(x[i, 2 * r + 1, 2 * c, k], x[i, 2 * r + 1, 2 * c + 1, k])
+                    out[i, r, c, k] = max(top, bottom)
+    return out

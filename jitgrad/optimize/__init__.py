@@ -1,0 +1,26 @@
+"""Program -> Program: the same function with less to do, before it is differentiated.
+
+What is not computed need not be differentiated, and what is computed once is taped once. All passes keep
+results bit for bit.
+
+unroll      loops with a small constant trip count
+common      values that were computed or loaded before
+deadcode    what neither the result nor memory depends on
+"""
+
+from jitgrad.optimize.common import share_common_values
+from jitgrad.optimize.deadcode import remove_dead_code
+from jitgrad.optimize.unroll import unroll_small_loops
+from jitgrad.program import ir
+
+
+def optimize(program: ir.Program) -> ir.Program:
+    """Optimize `program` in place and return it."""
+    remove_dead_code(program)
+    unroll_small_loops(program)
+    share_common_values(program)
+    remove_dead_code(program)
+    return program
+
+
+__all__ = ["optimize"]

@@ -1,0 +1,84 @@
+"""Nopython helpers and type tests that array rules share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba.core import types as nbtypes
+
+from jitgrad.runtime.kernels import compiled, inline
+
+
+@inline
+def flat(a):
+    """All elements in C order as a contiguous 1-d array; a view where `a` is C-contiguous."""
+    return np.ascontiguousarray(a).reshape(a.size)
+
+
+@inline
+def split_shape(shape, axis):
+    """``(outer, n, inner)``: the element counts before, on and after an axis."""
+    if axis < 0:
+        axis += len(shape)
+    outer = 1
+    inner = 1
+    n = 1
+    for k in range(len(shape)):
+        if k < axis:
+            outer *= shape[k]
+        elif k == axis:
+            n = shape[k]
+        else:
+            inner *= shape[k]
+    return outer, n, inner
+
+
+@compiled
+def identity(dot):
+    """The tangent of a function that passes its argument on."""
+    return dot
+
+
+@compiled
+def copy(dot):
+    """The same numbers in a new C-contiguous array."""
+    return dot.copy()
+
+
+@compiled
+def copy_pull(ct):
+    """The cotangent as a new array."""
+    return ct.copy()
+
+
+@compiled
+def cast_pull(ct, a_dtype):
+    """The cotangent as a new array of the argument's dtype."""
+    return ct.astype(a_dtype)
+
+
+@compiled
+def reshape_pull(ct, a_shape):
+    """The cotangent's elements, in C order, in the argument's shape."""
+    return np.ascontiguousarray(ct).reshape(a_shape).copy()
+
+
+def is_array(t: Any) -> bool:
+    """Whether this Numba type is an array."""
+    return isinstance(t, nbtypes.Array)
+
+
+def is_none(t: Any) -> bool:
+    """Whether this Numba type stands for None, given or by default."""
+    return t is None or isinstance(t, nbtypes.NoneType) or (isinstance(t, nbtypes.Omitted) and t.value is None)
+
+
+def is_number(t: Any) -> bool:
+    """Whether this Numba type is a scalar number."""
+    return isinstance(t, (nbtypes.Number, nbtypes.Boolean))
+
+
+def takes_array(types: dict[str, Any]) -> bool:
+    """For ``ArrayRule.when``: the first parameter is an array."""
+    return is_array(next(iter(types.values())))

@@ -1,0 +1,95 @@
+"""Adjoints of broadcasting and of indexing with arrays, as nopython helpers.
+
+Each helper is made for the ranks it works on, and is ordinary code on ordinary arrays, so that a
+derivative that uses it can be differentiated again.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+
+@functools.cache
+def add_reduced(source_ndim: int, target_ndim: int) -> Any:
+    """``add_reduced(target, source)``: add `source`, summed over the axes that were broadcast.
+
+    `target` has at most as many axes as `source`; its axes of size one, and those it lacks, are summed.
+    """
+    source = [f"k{d}" for d in range(source_ndim)]
+    offset = source_ndim - target_ndim
+    steps = [f"    s{d} = 0 if target.shape[{d}] == 1 else 1" for d in range(target_ndim)]
+    target = [f"k{d + offset} * s{d}" for d in range(target_ndim)]
+    if offset < 0:  # leading axes of size one that the store dropped
+        steps = [f"    s{d} = 0 if target.shape[{d}] == 1 else 1" for d in range(-offset, target_ndim)]
+        target = ["0"] * -offset + [f"k{d + offset} * s{d}" for d in range(-offset, target_ndim)]
+    lines = ["def add_reduced(target, source):", *steps]
+    for d in range(source_ndim):
+        lines.append("    " * (d + 1) + f"for k{d} in range(source.shape[{d}]):")
+    lines.append("    " * (source_ndim + 1) + f"target[{', '.join(target)}] += source[{', '.join(source)}]")
+    return _compile("\n".join(lines), "add_reduced")
+
+
+@functools.cache
+def advanced(action: str, ndim: int, selector_ndim: int) -> Any:
+    """A helper for an array of `ndim` axes indexed by one array of `selector_ndim` axes.
+
+    ========== ==========================================================================
+    add_at     ``add_at(a, indices, ct)``: ``a[indices] += ct`` with repeated indices summed
+    add_where  ``add_where(a, mask, ct)``: the same for a boolean mask
+    take_at    ``take_at(a, indices)``: what each stored element gets back; zeros `a` there
+    take_where ``take_where(a, mask)``: the same for a boolean mask
+    ========== ==========================================================================
+    """
+    return {"add_at": _add_at, "add_where": _add_where, "take_at": _take_at, "take_where": _take_where}[action](
+        ndim, selector_ndim
+    )
+
+
+def _nest(ndim: int, extent: str, depth: int = 1, name: str = "k") -> tuple[list[str], str]:
+    lines = ["    " * (depth + d) + f"for {name}{d} in range({extent}.shape[{d}]):" for d in range(ndim)]
+    return lines, ", ".join(f"{name}{d}" for d in range(ndim))
+
+
+def _add_at(ndim: int, selector_ndim: int) -> Any:
+    lines, k = _nest(selector_ndim, "indices")
+    body = "    " * (selector_ndim + 1) + f"a[indices[{k}]] += ct[{k}]"
+    return _compile("\n".join(["def add_at(a, indices, ct):", *lines, body]), "add_at")
+
+
+def _take_at(ndim: int, selector_ndim: int) -> Any:
+    rest = "" if ndim == 1 else " + a.shape[1:]"
+    lines = ["def take_at(a, indices):", f"    ct = np.zeros(indices.shape{rest}, a.dtype)"]
+    # backwards: where an index is repeated the last store wins, the others get nothing
+    for d in range(selector_ndim):
+        lines.append("    " * (d + 1) + f"for k{d} in range(indices.shape[{d}] - 1, -1, -1):")
+    k = ", ".join(f"k{d}" for d in range(selector_ndim))
+    pad = "    " * (selector_ndim + 1)
+    lines += [f"{pad}ct[{k}] = a[indices[{k}]]", f"{pad}a[indices[{k}]] = 0", "    return ct"]
+    return _compile("\n".join(lines), "take_at")
+
+
+def _add_where(ndim: int, selector_ndim: int) -> Any:
+    lines, k = _nest(selector_ndim, "mask")
+    pad = "    " * (selector_ndim + 1)
+    body = [f"{pad}if mask[{k}]:", f"{pad}    a[{k}] += ct[c]", f"{pad}    c += 1"]
+    return _compile("\n".join(["def add_where(a, mask, ct):", "    c = 0", *lines, *body]), "add_where")
+
+
+def _take_where(ndim: int, selector_ndim: int) -> Any:
+    lines, k = _nest(selector_ndim, "mask")
+    pad = "    " * (selector_ndim + 1)
+    rest = "" if ndim == selector_ndim else f" + a.shape[{selector_ndim}:]"
+    head = ["def take_where(a, mask):", "    n = 0", "    for m in mask.flat:", "        if m:", "            n += 1",
+            f"    ct = np.zeros((n,){rest}, a.dtype)", "    c = 0"]  # fmt: skip
+    body = [f"{pad}if mask[{k}]:", f"{pad}    ct[c] = a[{k}]", f"{pad}    a[{k}] = 0", f"{pad}    c += 1"]
+    return _compile("\n".join([*head, *lines, *body, "    return ct"]), "take_where")
+
+
+def _compile(source: str, name: str) -> Any:
+    namespace: dict[str, Any] = {"np": np}
+    exec(source, namespace)
+    return njit(error_model="numpy")(namespace[name])

@@ -1,0 +1,65 @@
+"""Text that all transforms write the same way: simultaneous assignments and elementwise loop nests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numba.core import types
+
+from jitgrad.backend.writer import Writer
+from jitgrad.program import ir
+
+
+def parallel_assignment(writer: Writer, targets: Sequence[ir.Value], values: Sequence[ir.Value]) -> None:
+    """``targets = values`` at once: no value is overwritten before it is read."""
+    pairs = [
+        (writer.name(t), writer.name(v))
+        for t, v in zip(targets, values, strict=True)
+        if not isinstance(v, ir.Undefined) and writer.name(t) != writer.name(v)
+    ]
+    written: set[str] = set()
+    clash = False
+    for target, value in pairs:
+        clash |= value in written
+        written.add(target)
+    if clash:
+        left, right = zip(*pairs, strict=True)
+        writer.line(f"{', '.join(left)} = {', '.join(right)}")
+        return
+    for target, value in pairs:
+        writer.line(f"{target} = {value}")
+
+
+def write_map(writer: Writer, op: ir.Map) -> None:
+    """An elementwise expression as an allocation and a loop nest."""
+    np_ = writer.use(np, "np")
+    arrays = [v for v in op.inputs if isinstance(v.type, types.Array)]
+    shapes = ", ".join(f"{writer.name(v)}.shape" for v in arrays)
+    shape = shapes if len(arrays) == 1 else f"{np_}.broadcast_shapes({shapes})"
+    out = writer.name(op.result)
+    dtype = op.result.type.dtype
+    writer.line(f"{out} = {np_}.empty({shape}, {np_}.{'bool_' if isinstance(dtype, types.Boolean) else dtype})", op.loc)
+    counters = [writer.fresh("k") for _ in range(op.result.type.ndim)]
+    index = {}
+    for value in arrays:
+        offset = len(counters) - value.type.ndim
+        parts = []
+        for axis in range(value.type.ndim):
+            if len(arrays) > 1:
+                step = writer.fresh("step")
+                writer.line(f"{step} = 0 if {writer.name(value)}.shape[{axis}] == 1 else 1")
+                parts.append(f"{counters[offset + axis]} * {step}")
+            else:
+                parts.append(counters[offset + axis])
+        index[value] = ", ".join(parts) if parts else "()"
+    text = writer.here
+    for axis, counter in enumerate(counters):
+        text = text.suite(f"for {counter} in range({out}.shape[{axis}]):")
+    with writer.into(text):
+        for value, param in zip(op.inputs, op.params, strict=True):
+            element = f"{writer.name(value)}[{index[value]}]" if value in index else writer.name(value)
+            writer.line(f"{writer.name(param)} = {element}")
+        for inner in op.body:
+            writer.statement(inner)
+        writer.line(f"{out}[{', '.join(counters) or '()'}] = {writer.name(op.output)}")

@@ -1,0 +1,184 @@
+"""Functions of arrays by their rules: tangent functions, views, allocation, methods that write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba.core import types
+
+from jitgrad import rules
+from jitgrad.analysis import effects, structure
+from jitgrad.errors import NoRuleError, where
+from jitgrad.program import ir
+from jitgrad.transforms.forward import zeros
+
+if TYPE_CHECKING:
+    from jitgrad.transforms.forward.emitter import Emitter
+
+
+def emit(e: Emitter, op: ir.Op, rule: rules.ArrayRule) -> None:
+    """Value and tangent of a function that has an array rule."""
+    result = op.results[0]
+    if not e.active(result):
+        e.primal(op)
+        return
+    bound = effects.binding(op, rule)
+    kinds = effects.binding_types(op, bound)
+    e.rules[rule.name] = None
+    if rule.is_view(kinds):
+        view(e, op, next(iter(bound.values())))
+        return
+    out = e.name(result)
+    read = {e.name(v) for value in bound.values() for v in flat(value) if not isinstance(v, ir.Literal)}
+    target = e.writer.fresh(f"{out}_new") if out in read else out
+    e.line(f"{target} = {e.expression(op)}", op.loc)
+    terms = []
+    for param, value in bound.items():
+        if not any(e.active(v) for v in flat(value)):
+            continue
+        if not rule.differentiable(param):
+            raise NoRuleError(
+                f"no derivative rule for {rule.name} with respect to `{param}` at {where(op.loc)}; register one with "
+                "jitgrad.custom_jvp or mark the argument with jitgrad.stop_gradient"
+            )
+        found = rule.pushforward(param, kinds)
+        if found is not None:
+            fn, needs = found
+            args = [_dot(e, value), *(need(e, name, bound, kinds, target) for name in needs)]
+            terms.append(f"{e.use(fn, fn.__name__.lstrip('_'))}({', '.join(args)})")
+    dot = e.dot(result)
+    scalar = structure.kind(result.type) == structure.SCALAR
+    if not terms:
+        e.line(f"{dot} = {zeros.zero_like(e, target, result.type)}")
+    elif scalar:
+        e.line(f"{dot} = {' + '.join(terms)}")
+    else:
+        inner = e.writer.fresh(f"{dot}_sum") if len(terms) > 1 and dot in "".join(terms) else dot
+        e.line(f"{inner} = {terms[0]}")
+        for term in terms[1:]:
+            _accumulate(e, inner, term, structure.strip(result.type))
+        if inner != dot:
+            e.line(f"{dot} = {inner}")
+    if target != out:
+        e.line(f"{out} = {target}")
+
+
+def _accumulate(e: Emitter, dot: str, term: str, ty: types.Type) -> None:
+    if isinstance(ty, types.BaseTuple):
+        more = e.writer.fresh("more")
+        e.line(f"{more} = {term}")
+        parts = [
+            f"{dot}[{k}] + {more}[{k}]" if structure.kind(item) else f"{dot}[{k}]" for k, item in enumerate(ty.types)
+        ]
+        e.line(f"{dot} = {zeros.build(e, ty, parts)}")
+    else:
+        e.line(f"{dot} += {term}")
+
+
+def flat(value: Any) -> list[ir.Value]:
+    """The values in one bound argument: none for a default, several for a star parameter."""
+    if isinstance(value, rules.Default):
+        return []
+    return list(value) if isinstance(value, tuple) else [value]
+
+
+def _dot(e: Emitter, value: Any) -> str:
+    if isinstance(value, tuple):
+        return zeros.build(e, types.Tuple([]), [_dot(e, v) for v in value])
+    return e.dot(value) if e.active(value) else zeros.zero(e, value)
+
+
+def need(e: Emitter, name: str, bound: dict[str, Any], kinds: dict[str, Any], out: str) -> str:
+    """The text of what a rule's function asks for by `name`."""
+    if name == "out":
+        return out
+    if name in bound:
+        return _text(e, bound[name])
+    param, _, what = name.rpartition("_")
+    ty = kinds[param]
+    if what == "shape":
+        return f"{_text(e, bound[param])}.shape" if isinstance(ty, types.Array) else "()"
+    if what == "dtype":
+        return f"{e.use(np, 'np')}.{getattr(ty, 'dtype', ty)}"
+    raise TypeError(f"a rule asks for {name!r}")
+
+
+def _text(e: Emitter, value: Any) -> str:
+    match value:
+        case rules.Default():
+            return e.writer.literal(value.value)
+        case tuple():
+            return zeros.build(e, types.Tuple([]), [_text(e, v) for v in value])
+    return e.name(value)
+
+
+def view(e: Emitter, op: ir.Op, base: ir.Value) -> None:
+    """The same view of the tangent."""
+    out = op.results[0]
+    e.line(f"{e.dot(out)} = {replaced(e, op, base)}", op.loc)
+    e.primal(op)
+
+
+def replaced(e: Emitter, op: ir.Op, base: ir.Value) -> str:
+    """The text of an operation with `base` replaced by its tangent."""
+    variable = e.writer.variables.of(base)
+    name = e.writer.name(variable)
+    e.writer.alias(variable, e.dot(base))
+    try:
+        return e.writer.expression(op)
+    finally:
+        e.writer.alias(variable, name)
+
+
+def allocate(e: Emitter, op: ir.Call, rule: rules.AllocRule) -> None:
+    """A new array and its tangent, zero or filled."""
+    e.primal(op)
+    if not e.active(op.result):
+        return
+    bound = effects.binding(op, rule)
+    fill = bound.get(rule.fill) if rule.fill else None
+    out, numpy = e.name(op.result), e.use(np, "np")
+    if isinstance(fill, ir.Value) and e.active(fill):
+        e.line(f"{e.dot(op.result)} = {numpy}.full_like({out}, {e.dot(fill)})")
+    else:
+        e.line(f"{e.dot(op.result)} = {numpy}.zeros_like({out})")
+
+
+def mutate(e: Emitter, op: ir.Op, rule: rules.MutatingRule) -> None:
+    """A function that writes into an argument: the same on the tangent."""
+    bound = effects.binding(op, rule)
+    target = bound[rule.target]
+    if not any(e.active(v) for v in flat(target)):
+        e.primal(op)
+        return
+    e.rules[rule.name] = None
+    name = rule.name.rpartition(".")[2]
+    dot, text = e.dot(target), e.name(target)
+    others = [v for key, value in bound.items() if key != rule.target for v in flat(value)]
+    match name:
+        case "fill" | "fill_diagonal" | "itemset" | "copyto" | "put":
+            spots = [v for v in others if structure.kind(v.type) is not None or v is others[-1]]
+            value = spots[-1]
+            tangent = e.dot(value) if e.active(value) else zeros.scalar_zero(e, structure.strip(target.type).dtype)
+            args = [dot if v is target else tangent if v is value else e.name(v) for v in _arguments(op)]
+            if isinstance(op, ir.Method):
+                e.line(f"{args[0]}.{op.name}({', '.join(args[1:])})", op.loc)
+            else:
+                e.line(f"{e.use(op.fn, name)}({', '.join(args)})", op.loc)
+        case "sort" if not others:
+            order = e.writer.fresh("order")
+            e.line(f"{order} = {e.use(np, 'np')}.argsort({text}, kind='mergesort')", op.loc)
+            e.line(f"{dot}[:] = {dot}[{order}]")
+        case _:
+            raise NoRuleError(
+                f"{rule.name} writes into `{target.name}`, which is being differentiated, at {where(op.loc)}; "
+                "jitgrad has no tangent for that: write it as a loop"
+            )
+    e.primal(op)
+
+
+def _arguments(op: ir.Op) -> list[ir.Value]:
+    if isinstance(op, ir.Method):
+        return [op.obj, *op.args, *op.kwargs.values()]
+    return [*op.args, *op.kwargs.values()]

@@ -1,0 +1,129 @@
+"""Elementwise array expressions as loop nests: value and tangent of each element together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba.core import types
+
+from jitgrad.analysis import structure
+from jitgrad.program import ir
+from jitgrad.transforms.forward import zeros
+
+if TYPE_CHECKING:
+    from jitgrad.transforms.forward.emitter import Emitter
+
+
+def emit(e: Emitter, op: ir.Map) -> None:
+    """A new array, element by element."""
+    result = structure.strip(op.result.type)
+    arrays = [v for v in op.inputs if is_array(v)]
+    out, active = e.name(op.result), e.active(op.result)
+    shape = common_shape(e, arrays, op.loc)
+    e.line(f"{out} = {_empty(e, shape, result)}", op.loc)
+    if active:
+        e.line(f"{e.dot(op.result)} = {e.use(np, 'np')}.empty_like({out})")
+    with nest(e, f"{out}.shape" if len(arrays) > 1 else shape, result.ndim, arrays) as at:
+        for value, param in zip(op.inputs, op.params, strict=True):
+            _element(e, value, param, at)
+        e.block(op.body)
+        e.line(f"{out}[{at.index}] = {e.name(op.output)}")
+        if active:
+            dot = e.dot(op.output) if e.active(op.output) else zeros.scalar_zero(e, op.output.type)
+            e.line(f"{e.dot(op.result)}[{at.index}] = {dot}")
+
+
+def update(e: Emitter, op: ir.InplaceBinary) -> None:
+    """``a += b`` for arrays: each element in place, in the order in which Numba does it."""
+    ty = structure.strip(op.lhs.type)
+    a = ir.Value(op.lhs.name, ty.dtype)
+    new = ir.Value("new", ty.dtype)
+    b = ir.Value(op.rhs.name, structure.strip(op.rhs.type).dtype) if is_array(op.rhs) else op.rhs
+    e.marks[a] = e.marks[new] = True
+    if b is not op.rhs:
+        e.marks[b] = e.active(op.rhs)
+    arrays = [op.rhs] if is_array(op.rhs) else []
+    target, dot = e.name(op.lhs), e.dot(op.lhs)
+    with nest(e, f"{target}.shape", ty.ndim, arrays, target) as at:
+        _element(e, op.lhs, a, at)
+        if b is not op.rhs:
+            _element(e, op.rhs, b, at)
+        e.op(ir.Binary(new, op.fn, a, b, loc=op.loc))
+        e.line(f"{target}[{at.index}] = {e.name(new)}")
+        e.line(f"{dot}[{at.index}] = {e.dot(new)}")
+    if e.name(op.result) != target:
+        e.line(f"{e.name(op.result)} = {target}")
+
+
+def is_array(value: ir.Value) -> bool:
+    return isinstance(structure.strip(value.type), types.Array)
+
+
+def common_shape(e: Emitter, arrays: list[ir.Value], loc: ir.Location | None) -> str:
+    """The text of the shape that arrays broadcast to."""
+    shapes = list(dict.fromkeys(f"{e.name(v)}.shape" for v in arrays))
+    return shapes[0] if len(shapes) == 1 else f"{e.use(np, 'np')}.broadcast_shapes({', '.join(shapes)})"
+
+
+def _empty(e: Emitter, shape: str, ty: types.Array) -> str:
+    numpy = e.use(np, "np")
+    dtype = f"{numpy}.{'bool_' if isinstance(ty.dtype, types.Boolean) else ty.dtype}"
+    if ty.layout == "F" and ty.ndim > 1:
+        return f"{numpy}.empty({shape}[::-1], {dtype}).T"
+    return f"{numpy}.empty({shape}, {dtype})"
+
+
+class At:
+    """Where a loop nest is: the index of the result, and of each array that is broadcast."""
+
+    def __init__(self, names: list[str], steps: dict[str, list[str]]):
+        self._names = names
+        self._steps = steps
+
+    @property
+    def index(self) -> str:
+        return ", ".join(self._names) or "()"
+
+    def of(self, name: str, ndim: int) -> str:
+        """The index of the array `name`, aligned at the last axis."""
+        own = self._names[len(self._names) - ndim :]
+        steps = self._steps.get(name)
+        return ", ".join(own if steps is None else [f"{i} * {s}" for i, s in zip(own, steps, strict=True)]) or "()"
+
+
+@contextmanager
+def nest(e: Emitter, shape: str, ndim: int, arrays: list[ir.Value], target: str = "") -> Iterator[At]:
+    """Loops over `shape`; several arrays may be broadcast, each axis of size one read again and again."""
+    distinct = {e.name(v): structure.strip(v.type).ndim for v in arrays}
+    steps: dict[str, list[str]] = {}
+    for name, own in distinct.items() if len(distinct) > 1 or target not in ("", *distinct) else ():
+        steps[name] = []
+        for d in range(own):
+            step = e.writer.fresh(f"{name}_step")
+            e.line(f"{step} = 0 if {name}.shape[{d}] == 1 else 1")
+            steps[name].append(step)
+    while len(e.indices) < ndim:
+        e.indices.append(e.writer.fresh("ijk"[len(e.indices)] if len(e.indices) < 3 else "k"))
+    names = e.indices[:ndim]
+    with ExitStack() as stack:
+        for d, name in enumerate(names):
+            stack.enter_context(e.writer.indented(f"for {name} in range({shape}[{d}]):"))
+        yield At(names, steps)
+
+
+def _element(e: Emitter, value: ir.Value, param: ir.Value, at: At) -> None:
+    """Let `param` stand for one element of `value` and its tangent."""
+    name = e.name(value)
+    if not is_array(value):
+        e.writer.alias(param, name)
+        if e.active(param):
+            e.writer.alias_dot(param, e.dot(value))
+        return
+    index = at.of(name, structure.strip(value.type).ndim)
+    e.writer.alias(param, e.writer.element(name))
+    e.line(f"{e.name(param)} = {name}[{index}]")
+    if e.active(param):
+        e.line(f"{e.dot(param)} = {e.dot(value)}[{index}]")

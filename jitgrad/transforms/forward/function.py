@@ -1,0 +1,134 @@
+"""The generated function: its signature, the tangents that come in, the results that go out."""
+
+from __future__ import annotations
+
+import inspect
+
+from jitgrad import rules
+from jitgrad.analysis import structure
+from jitgrad.analysis.activity import Activity, leaves, star_parameter
+from jitgrad.analysis.liveness import Variables
+from jitgrad.program import ir
+from jitgrad.transforms.forward import calls, elementwise, memory, zeros
+from jitgrad.transforms.forward.emitter import Emitter
+from jitgrad.transforms.forward.writer import DualWriter
+from jitgrad.transforms.request import Generated, JvpRequest
+
+HANDLERS = {
+    ir.Unary: calls.operation,
+    ir.Binary: calls.operation,
+    ir.InplaceBinary: calls.inplace,
+    ir.Call: calls.call,
+    ir.CallValue: calls.call_value,
+    ir.Method: calls.method,
+    ir.Map: elementwise.emit,
+    ir.GetItem: memory.getitem,
+    ir.SetItem: memory.setitem,
+    ir.GetAttr: memory.getattr_,
+    ir.SetAttr: memory.setattr_,
+    ir.BuildTuple: memory.build_tuple,
+    ir.BuildList: memory.build_list,
+    ir.BuildMap: memory.build_opaque,
+    ir.BuildSet: memory.build_opaque,
+    ir.Cast: memory.cast,
+    ir.Raise: Emitter.primal,
+    ir.Print: Emitter.primal,
+}
+
+
+def emit(program: ir.Program, request: JvpRequest) -> Generated:
+    """Generate ``jvp_f(tangents, *args) -> (out, out_dot)``.
+
+    Parameters
+    ----------
+    program : Program
+    request : JvpRequest
+
+    Raises
+    ------
+    NoRuleError, UnsupportedError
+        Where an operation that takes part in the derivative has none.
+    """
+    inplace = request.inplace
+    activity = Activity(program, request.wrt, request.outs, inplace)
+    outs = positions(program, request.outs or ())
+    writer = DualWriter(Variables(program, keep=[param for param, _ in outs]))
+    e = Emitter(program, activity, writer, HANDLERS)
+
+    parameters = [writer.reserve(name) for name in program.signature.parameters]
+    for value, name in zip(program.params, parameters, strict=True):
+        writer.alias(value, name)
+    tangents = writer.fresh("tangents")
+    name = writer.fresh(f"jvp_{program.name}")
+    for helper in rules.kernels_namespace():
+        writer.keep_free(helper)
+    with writer.indented(f"def {name}({', '.join([tangents, *_signature(e)])}):"):
+        _enter(e, request.wrt, tangents, inplace)
+        e.block(program.body)
+        _leave(e, outs)
+    return Generated(writer.source(), writer.namespace, name, tuple(e.rules))
+
+
+def _signature(e: Emitter) -> list[str]:
+    """The parameters of the primal, with defaults."""
+    texts = []
+    for spec in e.program.signature.parameters.values():
+        text = f"*{spec.name}" if spec.kind is spec.VAR_POSITIONAL else spec.name
+        if spec.default is not inspect.Parameter.empty:
+            text += f"={e.writer.literal(spec.default)}"
+        texts.append(text)
+    return texts
+
+
+def positions(program: ir.Program, wanted: tuple[int, ...]) -> list[tuple[ir.Value, int | None]]:
+    """Parameter, and place inside ``*args``, of positions of the call."""
+    star = star_parameter(program)
+    spots: list[tuple[ir.Value, int | None]] = []
+    for param in program.params:
+        spots += [(param, k) for k in range(len(param.type))] if param is star else [(param, None)]
+    return [spots[k] for k in wanted]
+
+
+def _enter(e: Emitter, wrt: tuple[int, ...], tangents: str, inplace: bool) -> None:
+    """Name the tangents of the parameters."""
+    given = {spot: f"{tangents}[{k}]" for k, spot in enumerate(positions(e.program, wrt))}
+    star = star_parameter(e.program)
+    for param in e.program.params:
+        if not e.active(param):
+            continue
+        tree = e.activity.tree(param)
+        ty = structure.strip(param.type)
+        if param is star:
+            parts = []
+            for k, item in enumerate(ty.types):
+                if (param, k) in given:
+                    parts.append(zeros.passed(e, given[param, k], item, not inplace and _written(tree[k])))
+                else:
+                    parts.append(zeros.zero_like(e, f"{e.name(param)}[{k}]", item))
+            text = zeros.build(e, ty, parts)
+        elif (param, None) in given:
+            text = zeros.passed(e, given[param, None], ty, not inplace and _written(tree))
+        else:
+            text = zeros.zero(e, param)
+        e.line(f"{e.dot(param)} = {text}")
+
+
+def _written(tree) -> bool:
+    return any(cell.written for cell in leaves(tree))
+
+
+def _leave(e: Emitter, outs: list[tuple[ir.Value, int | None]]) -> None:
+    """Return the results and their tangents."""
+    result = e.program.result
+    if not outs:
+        e.line(f"return ({e.name(result)}, {memory.part(e, result)})")
+        return
+    values, dots = [], []
+    if not (isinstance(result, ir.Literal) and result.value is None):
+        values.append(e.name(result))
+        dots.append(memory.part(e, result))
+    for param, k in outs:
+        suffix = "" if k is None else f"[{k}]"
+        values.append(e.name(param) + suffix)
+        dots.append(memory.part(e, param) + suffix if e.active(param) else zeros.zero_like(e, values[-1], param.type))
+    e.line(f"return ({', '.join(values)},), ({', '.join(dots)},)")

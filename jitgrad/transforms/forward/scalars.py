@@ -1,0 +1,125 @@
+"""Operators and functions of scalars, by their partial derivatives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba.core import types
+
+from jitgrad import rules
+from jitgrad.analysis import structure
+from jitgrad.program import ir
+from jitgrad.transforms.forward import algebra, zeros
+
+if TYPE_CHECKING:
+    from jitgrad.transforms.forward.emitter import Emitter
+
+_KERNELS = rules.kernels_namespace()
+
+
+def emit(e: Emitter, op: ir.Op, rule: rules.ScalarRule) -> None:
+    """Value and tangent of a scalar operation that has a rule."""
+    result = op.results[0]
+    if not e.active(result):
+        e.primal(op)
+        return
+    found = row_of(op, rule)
+    assert found is not None
+    row, bound = found
+    e.rules[rule.name] = None
+    out = e.name(result)
+    terms, reads_out = _terms(e, row, bound, result, out)
+    if not terms:
+        e.primal(op)
+        e.line(f"{e.dot(result)} = {zeros.zero(e, result)}")
+        return
+    if not reads_out:
+        e.line(f"{e.dot(result)} = {_tangent(e, terms, bound, result)}", op.loc)
+        e.primal(op)
+        return
+    operands = {e.name(v) for v in bound.values() if not isinstance(v, ir.Literal)}
+    if out not in operands:
+        e.primal(op)
+        e.line(f"{e.dot(result)} = {_tangent(e, terms, bound, result)}")
+        return
+    # the result takes the variable of an operand that the tangent still reads
+    new = e.writer.fresh(f"{out}_new")
+    terms, _ = _terms(e, row, bound, result, new)
+    e.line(f"{new} = {e.expression(op)}", op.loc)
+    e.line(f"{e.dot(result)} = {_tangent(e, terms, bound, result)}")
+    e.line(f"{out} = {new}")
+
+
+def row_of(op: ir.Op, rule: rules.ScalarRule) -> tuple[rules.ScalarRule, dict[str, ir.Value]] | None:
+    """The row for the operands of this operation, and the operands by its names."""
+    match op:
+        case ir.Method():
+            args, kwargs = [op.obj, *op.args], op.kwargs
+        case ir.Call():
+            args, kwargs = op.args, op.kwargs
+        case ir.GetAttr():
+            args, kwargs = [op.base], {}
+        case _:
+            args, kwargs = op.operands, {}
+    row = rule.for_call([structure.strip(v.type) for v in (*args, *kwargs.values())])
+    return None if row is None else (row, row.bind(args, kwargs))
+
+
+def constant(value: ir.Value) -> Any:
+    """The number a value is known to be, or None."""
+    known = getattr(value, "value", None) if isinstance(value, (ir.Literal, ir.Global)) else None
+    return known if isinstance(known, (int, float)) and not isinstance(known, bool) else None
+
+
+def _terms(
+    e: Emitter, row: rules.ScalarRule, bound: dict[str, ir.Value], result: ir.Value, out: str
+) -> tuple[list[str], bool]:
+    """The contributions of the active operands, and whether one of them reads the result."""
+    literals = {name: constant(v) for name, v in bound.items() if constant(v) is not None}
+    kinds = [*(structure.strip(v.type) for v in bound.values()), structure.strip(result.type)]
+    names = {name: e.name(v) for name, v in bound.items()} | {"out": out}
+    terms, reads_out = [], False
+    for param, value in bound.items():
+        if not e.active(value) or not row.differentiable(param):
+            continue
+        kernels = {name: e.use(_KERNELS[name], name) for name in kernels_in(row, param) if name not in names}
+        text = row.push_text(param, e.dot(value), kinds, {**kernels, **names}, literals)
+        if text is None or text == "0.0":
+            continue
+        terms.append(_qualified(e, text))
+        reads_out |= "out" in row.needs(param, literals)
+    return [t for t in terms if "* 0.0" not in t or not t.endswith("* 0.0")], reads_out
+
+
+def kernels_in(row: rules.ScalarRule, param: str) -> list[str]:
+    """Helpers that the text of a partial names."""
+    i = row.params.index(param)
+    text = row.push[i] if row.push is not None else row.partials[i]
+    return [name for name in algebra.names_read(text) if name in _KERNELS]
+
+
+def _qualified(e: Emitter, text: str) -> str:
+    """`text` with helpers that products and literals brought in entered into the namespace."""
+    names = algebra.names_read(text)
+    renamed = {}
+    for name in ("mul0", "div0", "ratio0", "np", "math"):
+        if name in names and e.writer.namespace.get(name) is not _KERNELS[name]:
+            used = e.use(_KERNELS[name], name)
+            if used != name:
+                renamed[name] = used
+    return rules.fill(text, renamed) if renamed else text
+
+
+def _tangent(e: Emitter, terms: list[str], bound: dict[str, ir.Value], result: ir.Value) -> str:
+    """The sum of the terms, converted where Numba would give it another type than the result's."""
+    text = algebra.total(terms)
+    ty = structure.strip(result.type)
+    operands = [structure.strip(v.type) for v in bound.values()]
+    single = types.float32, types.complex64
+    active = [structure.strip(v.type) for v in bound.values() if e.active(v)]
+    if isinstance(ty, types.Complex) and not any(isinstance(t, types.Complex) for t in active):
+        return f"{e.use(np, 'np')}.{'complex64' if ty in single else 'complex128'}({text})"
+    if ty in single and any(t not in single for t in operands):
+        return f"{e.use(np, 'np')}.{ty.name}({text})"
+    return text

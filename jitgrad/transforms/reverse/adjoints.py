@@ -1,0 +1,110 @@
+"""Adjoint variables: their names, their births and the sums that collect in them.
+
+In the generated code the adjoint of a value is one Python variable ``x_bar``. It is born in the backward
+code of the block that defines the value. Where the first contribution stands in that same block the
+variable simply is that contribution; otherwise it starts at zero at the top of the block.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from numba.core import types
+
+from jitgrad.program import ir
+from jitgrad.transforms.reverse.leaves import Leaf, is_array, origin
+
+if TYPE_CHECKING:
+    from jitgrad.transforms.reverse.sweep import Sweep
+
+
+class Adjoints:
+    """The adjoint variables of one reverse sweep."""
+
+    def __init__(self, sweep: Sweep):
+        self._sweep = sweep
+        self._names: dict[Leaf, str] = {}
+        self._set: set[Leaf] = set()
+
+    def leaf(self, value: ir.Value, path: tuple[int, ...] = ()) -> Leaf:
+        """The leaf that owns this adjoint."""
+        return origin(Leaf(value, path), self._sweep.scopes)
+
+    def name(self, value: ir.Value, path: tuple[int, ...] = ()) -> str:
+        """The variable of an adjoint, whether or not it has been set."""
+        leaf = self.leaf(value, path)
+        if leaf not in self._names:
+            self._names[leaf] = self._sweep.writer.fresh(f"{leaf.name}_bar")
+        return self._names[leaf]
+
+    def is_set(self, value: ir.Value, path: tuple[int, ...] = ()) -> bool:
+        return self.leaf(value, path) in self._set
+
+    def adopt(self, value: ir.Value, text: str, path: tuple[int, ...] = ()) -> None:
+        """Write ``x_bar = text`` here: `text` is a buffer that becomes the adjoint."""
+        self._set.add(self.leaf(value, path))
+        self._sweep.writer.line(f"{self.name(value, path)} = {text}")
+
+    def rename(self, value: ir.Value, name: str, path: tuple[int, ...] = ()) -> None:
+        """Let the variable `name`, which exists already, be the adjoint."""
+        leaf = self.leaf(value, path)
+        self._names[leaf] = name
+        self._set.add(leaf)
+
+    def add(self, value: ir.Value, text: str, path: tuple[int, ...] = (), *, fresh: bool = True) -> None:
+        """Add a contribution.
+
+        Parameters
+        ----------
+        text : str
+            An expression; for arrays one of the adjoint's own shape.
+        fresh : bool
+            For arrays: nobody else holds the array that `text` gives, so it may be kept and changed.
+        """
+        sweep, leaf = self._sweep, self.leaf(value, path)
+        if isinstance(leaf.value, (ir.Literal, ir.Global, ir.Undefined)) or not sweep.active(leaf):
+            return
+        text = self.typed(leaf.type, text)
+        name = self.name(value, path)
+        owner = sweep.scopes.home[leaf.value]
+        if leaf not in self._set and owner is sweep.scope and not sweep.shadowed(leaf):
+            self._set.add(leaf)
+            sweep.writer.line(f"{name} = {text}" if fresh or not is_array(leaf.type) else f"{name} = {text}.copy()")
+            return
+        self.start(value, path)
+        if text.startswith("-") and text[1:].isidentifier():
+            sweep.writer.line(f"{name} -= {text[1:]}")
+        else:
+            sweep.writer.line(f"{name} += {text}")
+
+    def start(self, value: ir.Value, path: tuple[int, ...] = ()) -> str:
+        """Make sure that the adjoint exists from the top of its block on, at zero; its name."""
+        sweep, leaf = self._sweep, self.leaf(value, path)
+        name = self.name(value, path)
+        if leaf in self._set:
+            return name
+        self._set.add(leaf)
+        with sweep.writer.into(sweep.birth[sweep.scopes.home[leaf.value]]):
+            if not is_array(leaf.type):
+                sweep.writer.line(f"{name} = {self.zero(leaf.type)}")
+            elif (view := sweep.memory.view_of(leaf.value)) is not None and not leaf.path:
+                sweep.shadow_view(view)
+            else:
+                sweep.writer.line(f"{name} = {sweep.saved.zeros(leaf)}")
+        return name
+
+    def take(self, value: ir.Value, path: tuple[int, ...] = ()) -> str | None:
+        """The finished adjoint of a value whose definition is reached; None when it is zero."""
+        return self.name(value, path) if self.is_set(value, path) else None
+
+    def zero(self, typ: types.Type) -> str:
+        """The zero that an adjoint of a scalar type starts from."""
+        if typ in (types.float64, types.complex128):
+            return "0.0" if typ == types.float64 else "0j"
+        return f"{self._sweep.dtype(typ)}(0.0)"
+
+    def typed(self, typ: types.Type, text: str) -> str:
+        """Keep a contribution in the precision of what it belongs to."""
+        if typ in (types.float32, types.complex64):
+            return f"{self._sweep.dtype(typ)}({text})"
+        return text

@@ -1,0 +1,147 @@
+"""Pullbacks of branches and loops."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from numba.core import types
+
+from jitgrad.analysis import carried
+from jitgrad.program import ir
+from jitgrad.transforms.reverse.leaves import Leaf, is_array, leaves
+
+if TYPE_CHECKING:
+    from jitgrad.transforms.reverse.sweep import Sweep
+
+
+def branch(sweep: Sweep, op: ir.If) -> None:
+    """``if cond`` backwards: the arm that ran, backwards."""
+    moved = [(k, leaf) for k, out in enumerate(op.outs) for leaf in leaves(out) if sweep.adjoints.is_set(out, leaf.path)]
+    for k, leaf in moved:
+        if is_array(leaf.type) and sweep.memory.written(leaf.value):
+            raise sweep.fail(
+                op, f"{op.outs[k].name} names one array or another after this branch and is written in place",
+                "write into the array inside each arm, or copy it first",
+            )  # fmt: skip
+    if not moved and not any(sweep.relevant(block) for block in op.blocks):
+        return
+    cond = sweep.saved.need(op.cond)
+    outer, here = sweep.scope, sweep.writer.here
+    arms = ((op.then, op.then_yields, f"if {cond}:"), (op.orelse, op.else_yields, "else:"))
+    for arm, yields, header in arms:
+        text = here.suite(header)
+        with sweep.writer.into(text):
+            sweep.open(sweep.scopes.of[arm])
+            for k, leaf in moved:
+                sweep.adjoints.add(yields[k], sweep.adjoints.name(op.outs[k], leaf.path), leaf.path, fresh=True)
+            sweep.block(arm)
+        if header == "else:" and text.empty:
+            here.items.remove(text)
+    sweep.scope = outer
+
+
+def loop(sweep: Sweep, op: ir.Loop) -> None:
+    """A loop backwards: iterations last to first, carried adjoints handed from each to the one before."""
+    adjoints, writer, scopes = sweep.adjoints, sweep.writer, sweep.scopes
+    active = [
+        (k, leaf) for k, param in enumerate(op.params) for leaf in leaves(param) if sweep.active(leaf)
+    ]  # fmt: skip
+    if not sweep.relevant(op.body) and not any(adjoints.is_set(op.outs[k], leaf.path) for k, leaf in active):
+        return
+    for k, leaf in active:
+        if is_array(leaf.type) and sweep.memory.written(leaf.value):
+            problem = carried.problem(op, k, scopes, sweep.memory)
+            if problem is not None:
+                raise sweep.fail(
+                    op, f"array {leaf.value.name} is written in place and {problem}",
+                    "copy the array where it gets its second name",
+                )  # fmt: skip
+        adjoints.start(op.outs[k], leaf.path)
+    trips = sweep.saved.trips(op)
+    index = writer.name(op.index)
+    outer, body_scope = sweep.scope, scopes.of[op.body]
+    before = writer.here.section()
+    header = f"for {index} in range({trips}):" if _ascending(sweep, op, active) else f"for {index} in range({trips} - 1, -1, -1):"
+    nested = not sweep.live(scopes.at[op])
+    sweep.positions[op] = f"{sweep.saved.tape_of(op).base} + {index}" if nested else index
+    with writer.into(writer.here.suite(header)):
+        sweep.open(body_scope)
+        incoming = {(k, leaf.path): adjoints.name(op.outs[k], leaf.path) for k, leaf in active}
+        for k, leaf in active:
+            text = incoming[k, leaf.path]
+            if is_array(leaf.type) and sweep.memory.written(leaf.value):
+                adjoints.rename(op.yields[k], writer.fresh(f"{op.yields[k].name}_bar"), leaf.path)
+                with writer.into(sweep.birth[body_scope]):
+                    writer.line(f"{adjoints.name(op.yields[k], leaf.path)} = {text}")
+            else:
+                adjoints.add(op.yields[k], text, leaf.path, fresh=_owned(op, k, sweep))
+        sweep.block(op.body)
+        handed = []
+        for k, leaf in active:
+            name = adjoints.take(op.params[k], leaf.path)
+            if name is None:
+                name = adjoints.start(op.params[k], leaf.path) if is_array(leaf.type) else adjoints.zero(leaf.type)
+            handed.append((incoming[k, leaf.path], name))
+        for target, name in handed:
+            writer.line(f"{target} = {name}")
+    tape = sweep.saved.tapes.get(op)
+    if tape is not None and tape.base is not None and tape.strips:
+        before.line(f"{tape.base} -= {_count(sweep, op, trips)}")
+    sweep.scope = outer
+    for k, leaf in active:
+        _to_init(sweep, op, k, leaf)
+
+
+def _to_init(sweep: Sweep, op: ir.Loop, k: int, leaf: Leaf) -> None:
+    adjoints = sweep.adjoints
+    name = adjoints.name(op.outs[k], leaf.path)
+    init = adjoints.leaf(op.inits[k], leaf.path)
+    if isinstance(init.value, (ir.Literal, ir.Global, ir.Undefined)) or not sweep.active(init):
+        return
+    if is_array(leaf.type) and sweep.memory.written(leaf.value) and not adjoints.is_set(init.value, init.path):
+        if sweep.scopes.home[init.value] is sweep.scope:
+            adjoints.rename(init.value, name, init.path)  # the buffer itself: nothing else names this memory
+            return
+    adjoints.add(op.inits[k], name, leaf.path, fresh=True)
+
+
+def _owned(op: ir.Loop, k: int, sweep: Sweep) -> bool:
+    """Whether the incoming adjoint buffer may become the yielded value's own."""
+    value = sweep.adjoints.leaf(op.yields[k]).value
+    return sweep.scopes.home.get(value) is sweep.scopes.of[op.body]
+
+
+def _count(sweep: Sweep, op: ir.Loop, trips: str) -> str:
+    return f"max({trips}, 0)" if op.count is not None and op.again is None else trips
+
+
+def _ascending(sweep: Sweep, op: ir.Loop, active: list) -> bool:
+    """Whether the order of iterations does not matter backwards, so that the natural one can be kept.
+
+    True where no adjoint is carried except through plain sums, and adjoint memory is only added to.
+    """
+    for k, leaf in active:
+        if is_array(leaf.type) or not _is_sum(op, k, sweep):
+            return False
+    for inner in ir.walk(op.body):
+        if isinstance(inner, (ir.SetItem, ir.InplaceBinary)) and sweep.is_active(inner.operands[0]):
+            return False
+        if isinstance(inner, (ir.Call, ir.Method)) and any(isinstance(v.type, types.Array) for v in inner.operands):
+            return False
+        if isinstance(inner, ir.Loop) and sweep.saved.tapes.get(inner) is not None:
+            return False
+    return not any(isinstance(inner, ir.Loop) for inner in ir.walk(op.body))
+
+
+def _is_sum(op: ir.Loop, k: int, sweep: Sweep) -> bool:
+    """Whether the carried scalar is only ever added to, so that its adjoint is the same all along."""
+    import operator
+
+    param, value = op.params[k], op.yields[k]
+    uses = sweep.scopes.uses.get(param, [])
+    if len(uses) != 1 or not isinstance(uses[0], ir.Binary):
+        return False
+    use = uses[0]
+    if use.result is not value or use.fn not in (operator.add, operator.sub):
+        return False
+    return use.lhs is param if use.fn is operator.sub else use.lhs is not use.rhs

@@ -1,0 +1,160 @@
+"""The forward sweep: the primal as it is, plus what the backward sweep asked to keep."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from numba.core import types
+
+from jitgrad.analysis.scopes import Scope
+from jitgrad.program import ir
+from jitgrad.runtime import tape as runtime
+from jitgrad.transforms.common import parallel_assignment, write_map
+from jitgrad.transforms.reverse.leaves import is_array
+from jitgrad.transforms.reverse.saved import LoopTape, Strip
+
+if TYPE_CHECKING:
+    from jitgrad.transforms.reverse.sweep import Sweep
+
+
+class ForwardSweep:
+    """Writes the forward sweep of a finished backward sweep."""
+
+    def __init__(self, sweep: Sweep):
+        self._sweep = sweep
+        self._writer = sweep.writer
+        self._saved = sweep.saved
+
+    def run(self) -> None:
+        """Write the whole forward sweep here."""
+        self._open_nested_tapes()
+        self._start(self._sweep.scopes.root)
+        self._block(self._sweep.program.body)
+
+    def _open_nested_tapes(self) -> None:
+        """Strips of nested loops start empty and grow; cursors start at zero."""
+        for loop, tape in self._saved.tapes.items():
+            if tape.base is not None and tape.strips:
+                self._writer.line(f"{tape.base} = 0")
+            for strip in tape.strips:
+                if strip.cursor is not None:
+                    self._writer.line(f"{strip.cursor} = 0")
+                if tape.base is not None or strip.cursor is not None or self._open_ended(loop):
+                    self._writer.line(f"{strip.name} = {self._empty(strip, '64')}")
+
+    def _empty(self, strip: Strip, size: str) -> str:
+        element = strip.value.type.dtype if is_array(strip.value.type) else strip.value.type
+        return f"{self._sweep.np}.empty({size}, {self._sweep.dtype(element)})"
+
+    def _open_ended(self, loop: ir.Loop) -> bool:
+        return loop.count is None
+
+    # ----- blocks ------------------------------------------------------------------------------
+    def _block(self, block: ir.Block) -> None:
+        for op in block:
+            for derived in self._saved.before.get(op, ()):
+                self._writer.line(f"{self._writer.name(derived.value)} = {derived.text}")
+                self._store(derived.value)
+            self._op(op)
+            for result in op.results:
+                self._store(result)
+            self._after(op)
+            if isinstance(op, ir.Raise):
+                break
+
+    def _after(self, anchor: ir.Op | Scope) -> None:
+        for derived in self._saved.after.get(anchor, ()):
+            self._writer.line(f"{self._writer.name(derived.value)} = {derived.text}")
+            self._store(derived.value)
+
+    def _start(self, scope: Scope) -> None:
+        """What is kept of the values a block starts with: loop parameters."""
+        if isinstance(scope.owner, ir.Loop):
+            for param in scope.owner.params:
+                self._store(param)
+        self._after(scope)
+
+    def _op(self, op: ir.Op) -> None:
+        match op:
+            case ir.If():
+                self._branch(op)
+            case ir.Loop():
+                self._loop(op)
+            case ir.Map():
+                write_map(self._writer, op)
+            case _:
+                self._writer.statement(op)
+
+    def _branch(self, op: ir.If) -> None:
+        writer = self._writer
+        here = writer.here
+        arms = ((op.then, op.then_yields, f"if {writer.name(op.cond)}:"), (op.orelse, op.else_yields, "else:"))
+        for arm, yields, header in arms:
+            text = here.suite(header)
+            with writer.into(text):
+                self._start(self._sweep.scopes.of[arm])
+                self._block(arm)
+                parallel_assignment(writer, op.outs, yields)
+            if header == "else:" and text.empty:
+                here.items.remove(text)
+
+    def _loop(self, op: ir.Loop) -> None:
+        writer = self._writer
+        parallel_assignment(writer, op.params, op.inits)
+        tape = self._saved.tapes.get(op)
+        if tape is not None and not tape.strips:
+            tape = None
+        if tape is not None:
+            self._reserve(op, tape)
+        index = writer.name(op.index)
+        if op.trips is not None:
+            writer.line(f"{writer.name(op.trips)} = 0")
+        if op.count is None:
+            writer.line(f"{index} = 0")
+        header = "while True:" if op.count is None else f"for {index} in range({writer.name(op.count)}):"
+        with writer.indented(header, op.loc):
+            if tape is not None and op.count is None:
+                position = self._sweep.positions[op]
+                for strip in tape.strips:
+                    if strip.cursor is None:
+                        writer.line(f"{strip.name} = {self._saved.grow()}({strip.name}, {position} + 1)")
+            self._start(self._sweep.scopes.of[op.body])
+            self._block(op.body)
+            parallel_assignment(writer, op.params, op.yields)
+            if op.trips is not None:
+                writer.line(f"{writer.name(op.trips)} += 1")
+            if op.count is None:
+                writer.line(f"{index} += 1")
+            if op.again is not None:
+                with writer.indented(f"if not {writer.name(op.again)}:"):
+                    writer.line("break")
+        if tape is not None and tape.base is not None:
+            trips = f"max({writer.name(op.count)}, 0)" if op.trips is None else writer.name(op.trips)
+            writer.line(f"{tape.base} += {trips}")
+
+    def _reserve(self, op: ir.Loop, tape: LoopTape) -> None:
+        """Room for all iterations of a counted loop, once, before it runs."""
+        if op.count is None:
+            return
+        count = self._writer.name(op.count)
+        for strip in tape.strips:
+            if strip.cursor is not None:
+                continue
+            if tape.base is None:
+                self._writer.line(f"{strip.name} = {self._empty(strip, f'max({count}, 0)')}")
+            else:
+                self._writer.line(f"{strip.name} = {self._saved.grow()}({strip.name}, {tape.base} + {count})")
+
+    def _store(self, value: ir.Value) -> None:
+        """Write a value to its strip, where it has one."""
+        strip = self._saved.strips.get(value)
+        if strip is None:
+            return
+        writer, name = self._writer, self._writer.name(value)
+        if is_array(value.type):
+            writer.line(f"{strip.name} = {self._saved.grow()}({strip.name}, {strip.cursor} + {name}.size)")
+            writer.line(f"{writer.use(runtime.store, 'store')}({strip.name}, {strip.cursor}, {name})")
+            writer.line(f"{strip.cursor} += {name}.size")
+        else:
+            loop = self._sweep.scopes.home[value].loop
+            writer.line(f"{strip.name}[{self._sweep.positions[loop]}] = {name}")

@@ -1,0 +1,109 @@
+"""The generated function around the two sweeps: its signature, seeds and results."""
+
+from __future__ import annotations
+
+from numba.core import types
+
+from jitgrad.analysis import structure
+from jitgrad.errors import UnsupportedError
+from jitgrad.program import ir
+from jitgrad.transforms.arguments import Argument, arguments, signature_text
+from jitgrad.transforms.request import Generated, VjpRequest
+from jitgrad.transforms.reverse.forward import ForwardSweep
+from jitgrad.transforms.reverse.leaves import Leaf, leaves
+from jitgrad.transforms.reverse.sweep import Sweep
+
+
+def emit(program: ir.Program, request: VjpRequest) -> Generated:
+    """Generate the reverse-mode derivative of a program.
+
+    Parameters
+    ----------
+    program : Program
+    request : VjpRequest
+
+    Returns
+    -------
+    Generated
+        Source of ``grad_f(*args)`` or ``vjp_f(cotangent, *args)``; see `VjpRequest`.
+    """
+    call = arguments(program)
+    sweep = Sweep(program, request)
+    writer = sweep.writer
+    name = writer.fresh(("grad_" if request.seed == "one" else "vjp_") + program.name)
+    extra = [writer.fresh("cotangent")] if request.seed == "argument" else []
+    header = f"def {name}({signature_text(writer, program, extra)}):"
+    with writer.into(writer.text.suite(header)):
+        forward = writer.here.section()
+        sweep.open(sweep.scopes.root)
+        _seed(sweep, request, call, extra)
+        sweep.block(program.body)
+        gradients = [_gradient(sweep, call[k]) for k in request.wrt]
+        _return(sweep, request, call, gradients)
+    with writer.into(forward):
+        ForwardSweep(sweep).run()
+    return Generated(writer.source(), writer.namespace, name, tuple(sorted(sweep.rules)))
+
+
+def _seed(sweep: Sweep, request: VjpRequest, call: list[Argument], extra: list[str]) -> None:
+    """Start the adjoints of the results."""
+    result = sweep.program.result
+    if request.seed == "one":
+        path = (0,) if request.has_aux else ()
+        sweep.adjoints.add(result, "1.0", path)
+        return
+    cotangent = extra[0]
+    parts = [(result, ())] if request.outs is None or not isinstance(result.type, types.NoneType) else []
+    if request.outs is not None:
+        parts += [(call[k].value, call[k].path) for k in request.outs]
+    for position, (value, path) in enumerate(parts):
+        base = cotangent if request.outs is None else f"{cotangent}[{position}]"
+        for leaf in leaves(value):
+            if leaf.path[: len(path)] == path and sweep.active(sweep.adjoints.leaf(value, leaf.path)):
+                text = sweep.path_text(base, leaf.path[len(path) :])
+                sweep.adjoints.add(value, text, leaf.path, fresh=False)
+
+
+def _gradient(sweep: Sweep, argument: Argument) -> str:
+    """The text of the finished gradient of one argument, in the argument's structure."""
+
+    def build(typ: types.Type, path: tuple[int, ...]) -> str:
+        if isinstance(typ, types.BaseTuple):
+            items = typ.types if hasattr(typ, "types") else [typ.dtype] * len(typ)
+            parts = [build(item, (*path, k)) for k, item in enumerate(items)]
+            if isinstance(typ, types.BaseNamedTuple):
+                return f"{sweep.writer.use(typ.instance_class, typ.instance_class.__name__)}({', '.join(parts)})"
+            return "(" + "".join(part + ", " for part in parts).rstrip() + ")"
+        leaf = Leaf(argument.value, path)
+        text = sweep.path_text(sweep.writer.name(argument.value), path)
+        if sweep.adjoints.is_set(argument.value, path):
+            return sweep.adjoints.name(argument.value, path)
+        if isinstance(typ, types.Array) and isinstance(typ.dtype, (types.Float, types.Complex)):
+            return f"{sweep.np}.zeros({text}.shape, {sweep.dtype(typ.dtype)})"
+        if isinstance(leaf.type, (types.Float, types.Complex)):
+            return sweep.adjoints.zero(leaf.type)
+        if structure.kind(typ) is not None:
+            raise UnsupportedError(
+                f"argument {argument.label} of {sweep.program.name} is a {typ}, which reverse mode cannot differentiate; "
+                "pass arrays or tuples, or use jvp"
+            )
+        return "None"
+
+    return build(argument.type, argument.path)
+
+
+def _return(sweep: Sweep, request: VjpRequest, call: list[Argument], gradients: list[str]) -> None:
+    writer, program = sweep.writer, sweep.program
+    grads = gradients[0] if request.single else "(" + "".join(g + ", " for g in gradients).rstrip() + ")"
+    result = writer.name(program.result) if not isinstance(program.result, ir.Undefined) else "None"
+    if request.seed == "argument":
+        if request.outs is not None:
+            parts = [] if isinstance(program.result.type, types.NoneType) else [result]
+            parts += [sweep.path_text(writer.name(call[k].value), call[k].path) for k in request.outs]
+            result = "(" + "".join(part + ", " for part in parts).rstrip() + ")"
+        writer.line(f"return {result}, {grads}")
+    elif request.has_aux:
+        value_text, aux = f"{result}[0]", f"{result}[1]"
+        writer.line(f"return ({value_text}, {aux}), {grads}" if request.value else f"return {grads}, {aux}")
+    else:
+        writer.line(f"return {result}, {grads}" if request.value else f"return {grads}")

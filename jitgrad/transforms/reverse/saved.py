@@ -1,0 +1,258 @@
+"""Values of the forward sweep that the backward sweep reads: kept alive, recomputed or taped.
+
+`Saved.need` is asked for a value while backward code is being written and answers with the text that
+stands for it there. The cheapest way that is right is taken:
+
+live        values of the function's own block are variables that still hold
+recompute   loop counters, arithmetic and loads of memory that is not written afterwards are done again at
+            the top of the backward block
+tape        anything else is stored when it is read (never restored when it is overwritten), into one
+            contiguous strip per value. Strips are indexed by the iteration of the loop the value lives in.
+
+Strips are ordinary arrays, so that generated code can be differentiated again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from numba.core import types
+
+from jitgrad.analysis.scopes import Scope
+from jitgrad.errors import UnsupportedError, where
+from jitgrad.program import ir
+from jitgrad.runtime import tape
+from jitgrad.transforms.reverse import cheap
+from jitgrad.transforms.reverse.leaves import Leaf, is_array, origin
+
+if TYPE_CHECKING:
+    from jitgrad.transforms.reverse.sweep import Sweep
+
+
+@dataclass(eq=False)
+class Strip:
+    """The tape of one value: `name` is the array, one entry per iteration of the loop around it.
+
+    An array value is stored by content: `cursor` is the position behind the last element stored.
+    """
+
+    name: str
+    value: ir.Value
+    cursor: str | None = None
+
+
+@dataclass(eq=False)
+class LoopTape:
+    """All strips of one loop. A loop that runs many times keeps a running `base` position."""
+
+    base: str | None
+    strips: list[Strip] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Derived:
+    """A helper value computed beside an operation: an array's extent, a snapshot of its content."""
+
+    value: ir.Value
+    text: str
+
+
+class Saved:
+    """What the backward sweep of one function needs from its forward sweep."""
+
+    def __init__(self, sweep: Sweep):
+        self._sweep = sweep
+        self._texts: dict[ir.Value, str] = {}
+        self._derived: dict[tuple, ir.Value] = {}
+        self.tapes: dict[ir.Loop, LoopTape] = {}
+        self.strips: dict[ir.Value, Strip] = {}
+        self.before: dict[ir.Op, list[Derived]] = {}
+        self.after: dict[ir.Op | Scope, list[Derived]] = {}
+        self.trip_counts: dict[ir.Loop, ir.Value] = {}
+
+    # ----- asking ------------------------------------------------------------------------------
+    def need(self, value: ir.Value) -> str:
+        """The text of a value in the backward code being written."""
+        sweep = self._sweep
+        leaf = origin(Leaf(value), sweep.scopes)
+        if leaf.path == ():
+            value = leaf.value
+        if isinstance(value, (ir.Literal, ir.Global)):
+            return sweep.writer.name(value)
+        if isinstance(value, ir.Undefined):
+            raise UnsupportedError(f"{value.name} is read but was never assigned")
+        home = sweep.scopes.home[value]
+        if isinstance(home.owner, ir.Map):
+            if value not in self._texts:
+                self._texts[value] = sweep.elements[home.block].provide(value, home)
+            return self._texts[value]
+        if sweep.live(home) or cheap.is_index(value, sweep.scopes):
+            return sweep.writer.name(value)
+        if value not in self._texts:
+            self._texts[value] = self._provide(value, home)
+        return self._texts[value]
+
+    def _provide(self, value: ir.Value, home: Scope) -> str:
+        sweep = self._sweep
+        name = sweep.writer.name(value)
+        if value not in self.strips and self.derivable(value):
+            op = sweep.scopes.definition[value]
+            for operand in op.operands:
+                self.need(operand)
+            with sweep.writer.into(sweep.head[home]):
+                sweep.writer.statement(op)
+            return name
+        if isinstance(value.type, types.BaseTuple) and isinstance(
+            sweep.scopes.definition.get(value), ir.BuildTuple
+        ):
+            op = sweep.scopes.definition[value]
+            parts = [self.need(item) for item in op.items]
+            with sweep.writer.into(sweep.head[home]):
+                sweep.writer.line(f"{name} = ({''.join(part + ', ' for part in parts).rstrip()})")
+            return name
+        self._load(value, home, name)
+        return name
+
+    def need_content(self, value: ir.Value, op: ir.Op) -> str:
+        """The text of an array with the content it had when `op` read it."""
+        sweep = self._sweep
+        if not is_array(value.type) or isinstance(value, (ir.Literal, ir.Global)):
+            return self.need(value)
+        if sweep.memory.intact(op, value):
+            return self.need(value)
+        copy = self.derive(op, "before", f"{value.name}_saved", _contiguous(value.type), value, "{}.copy()")
+        return self.need(copy)
+
+    def derive(self, anchor: ir.Op | Scope, place: str, hint: str, typ: types.Type, of: ir.Value, text: str) -> ir.Value:
+        """A helper value, computed from `of` before or after an operation (or at a block's start)."""
+        key = (anchor, of, text)
+        if key not in self._derived:
+            value = self._derived[key] = ir.Value(hint, typ)
+            scope = anchor if isinstance(anchor, Scope) else self._sweep.scopes.at[anchor]
+            self._sweep.scopes.home[value] = scope
+            group = self.before if place == "before" else self.after
+            group.setdefault(anchor, []).append(Derived(value, text.format(self._sweep.writer.name(of))))
+        return self._derived[key]
+
+    def trips(self, loop: ir.Loop) -> str:
+        """How many iterations a loop made, as text before its backward loop."""
+        sweep = self._sweep
+        if loop.count is not None and loop.again is None:
+            return self.need(loop.count)
+        if loop.trips is None:
+            loop.trips = ir.Value("trips", types.int64)
+            sweep.scopes.home[loop.trips] = sweep.scopes.at[loop]
+            sweep.scopes.definition[loop.trips] = loop
+        return self.need(loop.trips)
+
+    # ----- shapes ------------------------------------------------------------------------------
+    def zeros(self, leaf: Leaf) -> str:
+        """A zero array shaped like an array leaf, as text at the top of its block."""
+        sweep = self._sweep
+        dtype = sweep.dtype(leaf.type.dtype)
+        if leaf.path:
+            return f"np.zeros_like({sweep.path_text(self.need(leaf.value), leaf.path)})"
+        if sweep.live(sweep.scopes.home[leaf.value]) or self.derivable(leaf.value) or leaf.value in self.strips:
+            return f"{sweep.np}.zeros_like({self.need(leaf.value)})"
+        return f"{sweep.np}.zeros({self.shape(leaf.value)}, {dtype})"
+
+    def shape(self, value: ir.Value) -> str:
+        """The shape of an array, as the text of a tuple."""
+        sweep = self._sweep
+        home = sweep.scopes.home[value]
+        if sweep.live(home) or self.derivable(value) or value in self.strips:
+            return f"{self.need(value)}.shape"
+        op = sweep.scopes.definition[value]
+        extents = cheap.extents(op, value)
+        if extents is not None and all(self.derivable(extent) for extent in extents):
+            parts = [self.need(extent) for extent in extents]
+        else:
+            anchor = home if isinstance(op, ir.Loop) and value in op.params else op
+            parts = [
+                self.need(self.derive(anchor, "after", f"{value.name}_n{k}", types.intp, value, f"{{}}.shape[{k}]"))
+                for k in range(value.type.ndim)
+            ]
+        return "(" + "".join(part + ", " for part in parts).rstrip() + ")"
+
+    # ----- recomputing -------------------------------------------------------------------------
+    def derivable(self, value: ir.Value) -> bool:
+        """Whether a value can be computed again at the top of its backward block without new tape."""
+        sweep = self._sweep
+        if isinstance(value, (ir.Literal, ir.Global)) or value in self.strips:
+            return True
+        if isinstance(value, ir.Undefined):
+            return False
+        if sweep.live(sweep.scopes.home[value]) or cheap.is_index(value, sweep.scopes):
+            return True
+        op = sweep.scopes.definition.get(value)
+        if op is None or op.blocks or not cheap.is_cheap(op, sweep.memory):
+            return False
+        if isinstance(op, ir.GetItem) and is_array(op.base.type) and not is_array(value.type):
+            if not sweep.memory.intact(op, op.base):
+                return False
+        return all(self.derivable(operand) for operand in op.operands)
+
+    # ----- taping ------------------------------------------------------------------------------
+    def _load(self, value: ir.Value, home: Scope, name: str) -> None:
+        """Take `value` from its strip at the top of its backward block."""
+        sweep = self._sweep
+        strip = self._strip(value, home)
+        with sweep.writer.into(sweep.head[home]):
+            if is_array(value.type):
+                extents = [
+                    self.need(self.derive(self._anchor(value), "after", f"{value.name}_n{k}", types.intp, value,
+                                          f"{{}}.shape[{k}]"))
+                    for k in range(value.type.ndim)
+                ]  # fmt: skip
+                size = " * ".join(extents) or "1"
+                sweep.writer.line(f"{strip.cursor} -= {size}")
+                sweep.writer.line(
+                    f"{name} = {strip.name}[{strip.cursor}:{strip.cursor} + {size}].reshape(({', '.join(extents)},))"
+                )
+            else:
+                sweep.writer.line(f"{name} = {strip.name}[{sweep.position(home.loop)}]")
+
+    def _anchor(self, value: ir.Value) -> ir.Op | Scope:
+        sweep = self._sweep
+        op = sweep.scopes.definition.get(value)
+        if op is None:  # a snapshot: its extents follow it
+            return next(a for group in (self.before, self.after) for a, ds in group.items()
+                        if any(d.value is value for d in ds))  # fmt: skip
+        return sweep.scopes.home[value] if isinstance(op, ir.Loop) and value in op.params else op
+
+    def _strip(self, value: ir.Value, home: Scope) -> Strip:
+        sweep = self._sweep
+        if value not in self.strips:
+            element = value.type.dtype if is_array(value.type) else value.type
+            if not isinstance(element, (types.Number, types.Boolean)):
+                raise UnsupportedError(
+                    f"{self.place(value)}: {value.name} ({value.type}) is computed inside a loop and its value is "
+                    "needed to go backwards, but values of this type cannot be saved; compute it before the loop"
+                )
+            strip = Strip(sweep.writer.fresh(f"tape_{value.name}"), value)
+            if is_array(value.type):
+                strip.cursor = sweep.writer.fresh(f"at_{value.name}")
+            self.strips[value] = strip
+            self.tape_of(home.loop).strips.append(strip)
+        return self.strips[value]
+
+    def tape_of(self, loop: ir.Loop) -> LoopTape:
+        """The tape of a loop; a nested loop's strips are indexed from a running base."""
+        sweep = self._sweep
+        if loop not in self.tapes:
+            nested = not sweep.live(sweep.scopes.at[loop])
+            self.tapes[loop] = LoopTape(sweep.writer.fresh("base") if nested else None)
+        return self.tapes[loop]
+
+    def place(self, value: ir.Value) -> str:
+        op = self._sweep.scopes.definition.get(value)
+        return where(op.loc) if op is not None and op.loc is not None else self._sweep.program.name
+
+    def grow(self) -> str:
+        """The helper that enlarges a strip."""
+        return self._sweep.writer.use(tape.grow, "grow")
+
+
+def _contiguous(typ: types.Array) -> types.Array:
+    return types.Array(typ.dtype, typ.ndim, "C")

@@ -1,0 +1,210 @@
+"""The command as a person calls it: results, files, one clear line and exit code 2 for what cannot work."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from jitgrad import cli
+from jitgrad.cli import app as cli_app
+from jitgrad.cli.training import Run
+
+PNG = b"\x89PNG\r\n\x1a\n"
+PICTURES = ["confusion.png", "learning_curve.png", "misclassified.png"]
+
+
+def run(*args):
+    """The exit code, with typer's runner; output is read with capsys where it matters."""
+    return cli.main([str(arg) for arg in args])
+
+
+def start(*args, **options):
+    """The command as a process of its own."""
+    command = [sys.executable, "-m", "jitgrad", *map(str, args)]
+    root = Path(cli.__file__).parents[2]
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(root)},
+        **options,
+    )
+
+
+def test_train_then_eval(digits, tmp_path, capsys):
+    out = tmp_path / "out"
+    args = ["--model", "softmax", "--epochs", "2", "--data-dir", digits, "--output", out]
+    assert run("mnist", "train", *args) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert "compiling the gradient of softmax" in printed.out
+    assert "epoch 1/2  loss " in printed.out and "epoch 2/2  loss " in printed.out
+    assert "of 100 test digits right" in printed.out
+    assert sorted(path.name for path in out.iterdir()) == [*PICTURES, "weights.npz"]
+    for name in PICTURES:
+        content = (out / name).read_bytes()
+        assert content.startswith(PNG) and len(content) > 5000
+
+    result = next(line for line in printed.out.splitlines() if "test digits right" in line)
+    assert run("mnist", "eval", out / "weights.npz", "--data-dir", digits, "--output", tmp_path / "eval") == 0
+    printed = capsys.readouterr().out
+    assert result in printed and "taken for" in printed
+    assert sorted(path.name for path in (tmp_path / "eval").iterdir()) == [
+        "confusion.png",
+        "misclassified.png",
+    ]
+
+
+def test_resume_reads_the_settings_of_the_run(digits, tmp_path, capsys):
+    options = [
+        "--model",
+        "softmax",
+        "--optimizer",
+        "sgd",
+        "--learning-rate",
+        "0.2",
+        "--momentum",
+        "0.5",
+        "--nesterov",
+    ]
+    options += ["--batch-size", "30", "--seed", "7", "--dtype", "float64", "--data-dir", digits]
+    one, two = tmp_path / "one", tmp_path / "two"
+    assert run("mnist", "train", *options, "--epochs", 3, "--output", one) == 0
+    assert run("mnist", "train", *options, "--epochs", 1, "--output", two) == 0
+    assert run("mnist", "train", "--resume", "--epochs", 3, "--data-dir", digits, "--output", two) == 0
+    a, b = Run.load(one / "weights.npz"), Run.load(two / "weights.npz")
+    assert a.settings == b.settings and a.history == b.history
+    assert [p.tobytes() for p in a.params] == [p.tobytes() for p in b.params]
+    capsys.readouterr()
+    # Nothing left to do: the pictures and the result again.
+    assert run("mnist", "train", "--resume", "--data-dir", digits, "--output", two) == 0
+    assert "epoch" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ([], "Missing command"),
+        (["mnist"], "Missing command"),
+        (["mnist", "fly"], "No such command 'fly'"),
+        (["mnist", "train", "--model", "rnn"], "'rnn' is not one of softmax, mlp, cnn"),
+        (["mnist", "train", "--optimizer", "newton"], "'newton' is not one of sgd, adam"),
+        (["mnist", "train", "--dtype", "float16"], "'float16' is not one of float32, float64"),
+        (["mnist", "train", "--epochs", "0"], "--epochs"),
+        (["mnist", "train", "--epochs", "many"], "--epochs"),
+        (["mnist", "train", "--batch-size", "-3"], "--batch-size"),
+        (["mnist", "train", "--learning-rate", "nan"], "--learning-rate"),
+        (["mnist", "train", "--learning-rate", "inf"], "learning_rate must be at least 0 and below inf"),
+        (["mnist", "train", "--seed", "-1"], "--seed"),
+        (["mnist", "train", "--momentum", "0.9"], "--momentum does not apply to the optimizer adam"),
+        (
+            ["mnist", "train", "--optimizer", "sgd", "--momentum", "1"],
+            "momentum must be at least 0 and below 1",
+        ),
+        (["mnist", "train", "--optimizer", "sgd", "--nesterov"], "nesterov needs a momentum above 0"),
+        (["mnist", "train", "--fast"], "No such option: --fast"),
+        (["mnist", "train", "--data-dir", "nowhere"], "nowhere: no such folder"),
+        (
+            ["mnist", "train", "--resume", "--output", "nowhere"],
+            "nowhere/weights.npz: no such file, nothing to resume",
+        ),
+        (["mnist", "eval"], "Missing argument"),
+        (["mnist", "eval", "nowhere.npz"], "nowhere.npz: no such file"),
+        (["mnist", "eval", __file__], "not a weights file"),
+    ],
+)
+def test_bad_call_is_one_line_and_code_2(args, words, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(*args) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("jitgrad: ") and printed.err.count("\n") == 1 and words in printed.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_corrupt_data_is_one_line_and_code_2(digits, tmp_path, capsys):
+    for path in digits.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    images = tmp_path / "train-images-idx3-ubyte"
+    images.write_bytes(images.read_bytes()[:-5])
+    assert run("mnist", "train", "--data-dir", tmp_path, "--output", tmp_path / "out") == 2
+    assert f"{images}: truncated: shape (330, 28, 28)" in capsys.readouterr().err
+
+
+def test_unwritable_output_is_one_line_and_code_2(digits, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    args = ["--model", "softmax", "--epochs", "1", "--data-dir", digits, "--output", tmp_path / "file"]
+    assert run("mnist", "train", *args) == 2
+    assert "weights.npz: cannot be written" in capsys.readouterr().err
+
+
+def test_resume_with_another_setting_is_refused(digits, tmp_path, capsys):
+    args = ["--data-dir", digits, "--output", tmp_path]
+    assert run("mnist", "train", "--model", "softmax", "--epochs", "1", *args) == 0
+    assert run("mnist", "train", "--resume", "--model", "mlp", *args) == 2
+    assert "--model is softmax in the run to resume" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("args", [["--help"], ["mnist", "--help"], ["mnist", "train", "--help"]])
+def test_help(args):
+    result = CliRunner().invoke(cli_app.app, args)
+    assert result.exit_code == 0 and "Usage:" in result.output
+
+
+def test_help_through_main(capsys):
+    assert run("mnist", "train", "--help") == 0
+    assert "--learning-rate" in capsys.readouterr().out
+
+
+def test_missing_extras_are_named(monkeypatch, capsys):
+    find = cli.importlib.util.find_spec
+    monkeypatch.setattr(
+        cli.importlib.util, "find_spec", lambda name: None if name in ("rich", "pooch") else find(name)
+    )
+    assert run("--help") == 2
+    assert capsys.readouterr().err == (
+        "jitgrad: the command needs rich, pooch; install them with: pip install 'jitgrad[cli]'\n"
+    )
+
+
+def test_process_exit_code_and_stderr(tmp_path):
+    process = start("mnist", "train", "--model", "rnn", cwd=tmp_path)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err.count("\n")) == (2, "", 1)
+
+
+def test_ctrl_c_leaves_a_checkpoint_that_resumes(digits, tmp_path):
+    args = ["--model", "softmax", "--epochs", "20000", "--data-dir", digits, "--output", tmp_path]
+    process = start("mnist", "train", *args)
+    deadline = time.time() + 120
+    weights = tmp_path / "weights.npz"
+    while not weights.exists() and process.poll() is None and time.time() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "stopped in epoch" in out and "--resume" in out and err == ""
+    before = Run.load(weights)
+    assert 0 < before.epoch < 20000
+    args = ["--resume", "--epochs", before.epoch + 1, "--data-dir", digits, "--output", tmp_path]
+    assert run("mnist", "train", *args) == 0
+    after = Run.load(weights)
+    assert after.history[: before.epoch] == before.history and after.done
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*PICTURES, "weights.npz"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "least"),
+    [(["--model", "softmax"], 0.89), (["--model", "mlp"], 0.95), (["--model", "cnn"], 0.96)],
+)
+def test_accuracy_on_the_embedded_digits(options, least, tmp_path):
+    assert run("mnist", "train", *options, "--output", tmp_path) == 0
+    assert Run.load(tmp_path / "weights.npz").history[-1].test_accuracy >= least

@@ -5,6 +5,7 @@ small arguments for correctness and ``inputs(name, big=True)`` large ones for ti
 """
 
 import math
+
 import numpy as np
 from numba import njit
 
@@ -74,7 +75,7 @@ def heat(u0, kappa, steps):
     n = u0.size
     a = u0.copy()
     b = np.zeros(n)
-    for t in range(steps):
+    for _ in range(steps):
         for i in range(1, n - 1):
             b[i] = a[i] + kappa * (a[i - 1] - 2.0 * a[i] + a[i + 1]) + 0.01 * math.sin(a[i])
         b[0] = a[0]

@@ -2,9 +2,9 @@
 
     python -m benchmarks.ratios [--big] [--transform grad] [--repeats N] [names...]
 
-Columns: CPU time of the primal, ratios of `value_and_grad` (or `grad`) and of the hand-written adjoints to it, the bar the
-project has set itself, the first call of primal and gradient (compile time, nothing cached), and the largest
-relative deviation from central differences on the small inputs. Exit status 1 when a gradient is wrong or,
+Columns: CPU time of the primal, ratios of `value_and_grad` (or `grad`) and of the hand-written adjoints to it,
+the bar the project has set itself, the first call of primal and gradient (compile time, nothing cached), and
+the largest relative deviation from central differences on the small inputs. Exit status 1 when a gradient is wrong or,
 with --big, a bar is missed.
 """
 

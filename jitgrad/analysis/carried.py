@@ -7,9 +7,13 @@ name of its memory: a parameter of the same loop yielded once, or an array born 
 
 from __future__ import annotations
 
-from jitgrad.analysis.memory import Memory
+from typing import TYPE_CHECKING
+
 from jitgrad.analysis.scopes import Scopes
 from jitgrad.program import ir
+
+if TYPE_CHECKING:
+    from jitgrad.analysis.memory import Memory
 
 
 def problem(loop: ir.Loop, k: int, scopes: Scopes, memory: Memory) -> str | None:

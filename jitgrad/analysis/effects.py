@@ -7,6 +7,7 @@ import operator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numba import literal_unroll, literally, typeof
 from numba.core import types
 from numba.core.dispatcher import Dispatcher
@@ -62,7 +63,9 @@ NOTHING = Effect(depends=())
 # Functions that look at their arguments and return no float made of them.
 HARMLESS: frozenset[Any] = frozenset(
     {len, range, int, bool, str, isinstance, hasattr, type, print, ord, chr, hash, any, all, builtins.slice}
-)# Functions that return their argument, and that make containers of one.
+    | {np.may_share_memory, np.shares_memory}
+)
+# Functions that return their argument, and that make containers of one.
 IDENTITY: frozenset[Any] = frozenset({literally, literal_unroll})
 CONTAINERS: frozenset[Any] = frozenset({list, List, tuple})
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from numba.core import types
+
 from jitgrad.analysis.scopes import yielded
 from jitgrad.program import ir
 
@@ -76,6 +78,8 @@ class Variables:
                 self._wish([(op.result, op.lhs)])
             case ir.Cast():
                 self._wish([(op.result, op.operand)])
+            case _ if any(isinstance(r.type, (types.Array, types.BaseTuple)) for r in op.results):
+                self._define(op.results, _variables(op.operands))  # may take several statements
         return live | _variables(op.operands)
 
     def _loop(self, op: ir.Loop, live: set[ir.Value]) -> set[ir.Value]:
@@ -88,6 +92,8 @@ class Variables:
         body = self._block(op.body, through | _variables(op.yields) | again)
         self._define([*op.params, op.index, *counters], body | set(op.params) | again | counters)
         self._define(op.outs, counters)
+        if op.count is not None:  # read after the parameters have got their initial values
+            self._define(op.params, _variables([op.count]))
         inside = {*op.params, op.index, *counters}
         return (body - inside) | live | _variables(op.operands)
 

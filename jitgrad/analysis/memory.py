@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from numba.core import types
 
-from jitgrad.analysis import disjoint, effects
+from jitgrad.analysis import carried, disjoint, effects
 from jitgrad.analysis.activity import Activity, Cell
 from jitgrad.analysis.scopes import Scopes
 from jitgrad.program import ir
@@ -17,10 +19,16 @@ class Memory:
     ----------
     stores : dict
         Alias class -> the operations that write into it.
+
+    Parameters
+    ----------
+    refilled : mapping, optional
+        Loop -> the scratch arrays that its backward iterations fill again.
     """
 
-    def __init__(self, program: ir.Program, scopes: Scopes, activity: Activity):
+    def __init__(self, program: ir.Program, scopes: Scopes, activity: Activity, refilled: Mapping[ir.Loop, Collection[ir.Value]] | None = None):
         self._scopes = scopes
+        self._refilled = refilled or {}
         self._activity = activity
         self.stores: dict[Cell, list[ir.Op]] = {}
         self._all_stores: list[ir.Op] = []
@@ -51,14 +59,54 @@ class Memory:
         op = self._scopes.definition.get(value)
         return op if op is not None and viewed(op) is not None and isinstance(value.type, types.Array) else None
 
-    def intact(self, op: ir.Op, value: ir.Value) -> bool:
-        """Whether what `op` reads from `value` is never overwritten afterwards."""
-        return not any(self._may_follow(op, store, value) for store in self.stores_of(value))
+    def root(self, value: ir.Value) -> ir.Value:
+        """The array that `value` is, or is a view of."""
+        while (op := self._scopes.definition.get(value)) is not None:
+            match op:
+                case ir.Cast(operand=base) | ir.InplaceBinary(lhs=base):
+                    value = base
+                case _ if (base := viewed(op)) is not None:
+                    value = base
+                case _:
+                    return value
+        return value
 
-    def _may_follow(self, op: ir.Op, store: ir.Op, value: ir.Value) -> bool:
-        """Whether `store` may run after `op` and touch what it read."""
+    def intact(self, op: ir.Op, value: ir.Value) -> bool:
+        """Whether what `op` reads from `value` is still there when the backward sweep gets to `op`.
+
+        Scratch memory that a loop refills in its backward iterations holds what it held at the iteration's end.
+        """
+        stores, skip = self.stores_of(value), 0
+        for depth, loop in enumerate(self._scopes.loops(self._scopes.at[op]), start=1):
+            if loop in self._refilled and self.root(value) in self._refilled[loop]:
+                stores, skip = [s for s in stores if loop in self._scopes.loops(self._scopes.at[s])], depth
+        return not any(self._may_follow(op, store, value, skip) for store in stores)
+
+    def frozen(self, op: ir.GetItem) -> bool:
+        """Whether `op` reads, in an inner loop, an array that a loop carries and does not change while it holds it.
+
+        Such an array is best taped whole, once per iteration of the loop that carries it.
+        """
         scopes = self._scopes
-        common = [loop for loop in scopes.loops(scopes.at[op]) if loop in scopes.loops(scopes.at[store])]
+        loop = scopes.definition.get(op.base)
+        if not isinstance(loop, ir.Loop) or op.base not in loop.params or scopes.at[op].loop is loop:
+            return False
+        for store in self.stores_of(op.base):
+            if loop not in scopes.loops(scopes.at[store]):
+                continue
+            for target in written_values(store):
+                root = self.root(target)
+                other = root in loop.params and root is not op.base
+                born = loop in scopes.loops(scopes.home[root]) and root not in loop.params
+                if not (other or (born and not isinstance(scopes.definition.get(root), (ir.If, ir.Loop)))):
+                    return False
+        arrays = [k for k, p in enumerate(loop.params) if isinstance(p.type, types.Array)]
+        return all(carried.problem(loop, k, scopes, self) is None for k in arrays)
+
+    def _may_follow(self, op: ir.Op, store: ir.Op, value: ir.Value, skip: int) -> bool:
+        """Whether `store` may run after `op`, in the same iteration of the `skip` outermost loops, and touch what it read."""
+        scopes = self._scopes
+        common = [loop for loop in scopes.loops(scopes.at[op])[skip:] if loop in scopes.loops(scopes.at[store])]
         born = scopes.loops(scopes.home[value]) if value in scopes.home else []
         later_iteration = [loop for loop in common if loop not in born]
         if later_iteration:

@@ -7,70 +7,40 @@ The blocks are named ``J_<result leaf>_<argument leaf>``; each is filled through
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numba.core import types, utils
 
 from jitgrad.api import kernels, mutation
+from jitgrad.api.requests import AutoJacobian, Jacobian
 from jitgrad.api.shape import Node, rebuild, tree
 from jitgrad.backend import checks
-from jitgrad.backend.dispatcher import Transform, derivative
-from jitgrad.backend.engine import Forward, Reverse
+from jitgrad.backend.dispatcher import derivative
+from jitgrad.backend.engine import Forward, Reverse, read
 from jitgrad.backend.structure import positions
 from jitgrad.backend.text import Text
 from jitgrad.backend.writer import Writer
 from jitgrad.transforms.request import Generated, JvpRequest, VjpRequest
 
 
-@dataclass(frozen=True)
-class Jacobian(Transform):
-    """The Jacobian by columns ("forward") or by rows ("reverse")."""
-
-    wrt: tuple[int, ...]
-    outs: tuple[int, ...] | None
-    mode: str
-    single: bool
-
-    prefix: ClassVar[str] = "jacobian"
-
-    def floats(self):
-        return self.wrt
-
-    def generate(self, primal, argtypes):
-        return (_ByColumns if self.mode == "forward" else _ByRows)(self, primal, argtypes).generated()
-
-
-@dataclass(frozen=True)
-class AutoJacobian(Transform):
-    """Chooses between the two by the sizes at the call: columns where the result is at least as large."""
-
-    wrt: tuple[int, ...]
-    outs: tuple[int, ...] | None
-    single: bool
-
-    prefix: ClassVar[str] = "jacobian"
-
-    def floats(self):
-        return self.wrt
-
-    def generate(self, primal, argtypes):
-        return _Auto(self, primal, argtypes).generated()
+def generate(transform: Jacobian | AutoJacobian, primal: Any, argtypes: tuple[types.Type, ...]) -> Generated:
+    """The source of a Jacobian for these argument types."""
+    if isinstance(transform, AutoJacobian):
+        return _Auto(transform, primal, argtypes).generated()
+    return (_ByColumns if transform.mode == "forward" else _ByRows)(transform, primal, argtypes).generated()
 
 
 class _Driver:
     """What the generators share: the structures, the names, copies of arguments that the primal writes into."""
 
     def __init__(self, transform: Any, primal: Any, argtypes: tuple[types.Type, ...]):
-        from jitgrad import frontend
-
         self.transform, self.primal = transform, primal
         self.signature = utils.pysignature(primal.py_func)
         name = primal.__name__
         checks.check_arguments(name, self.signature, argtypes, transform.wrt)
         checks.check_outs(name, self.signature, argtypes, transform.outs)
-        program = frontend.read(primal, argtypes)
+        program = read(primal, argtypes)
         self.mutates = bool(transform.outs) or mutation.writes_arguments(program)
 
         self.writer = Writer({})

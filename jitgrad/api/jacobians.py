@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jitgrad.api.arguments import outs_of, wrt_of
-from jitgrad.api.drivers import AutoJacobian, Jacobian
+from jitgrad.api.requests import AutoJacobian, Jacobian
 from jitgrad.api.transforms import grad, jvp
 from jitgrad.backend.dispatcher import Derivative, derivative
 from jitgrad.errors import ArgumentError

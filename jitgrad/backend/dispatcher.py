@@ -106,15 +106,20 @@ class _GeneratedBody(_FunctionCompiler):
         fn.__jitgrad_stub__ = self.py_func
         return fn
 
+    def fold_as_passed(self, args, kws):
+        """Fold as Numba does, with the types of literals."""
+        pysig, folded = super().fold_argument_types(args, kws)
+        return pysig, tuple(types.unliteral(a) for a in folded)
+
     def fold_argument_types(self, args, kws):
-        """Fold as Numba does, for a call in nopython code.
+        """Fold for a call in nopython code.
 
         Literals become their types, as they would otherwise be compiled for value by value. An integer scalar
         where a float is differentiated converts, as in ``math.sin(1)``: inference asks with ``int64`` for a
         variable that starts as ``0`` before it knows better, and a refusal would be final.
         """
-        pysig, folded = super().fold_argument_types(args, kws)
-        folded = [types.unliteral(a) for a in folded]
+        pysig, folded = self.fold_as_passed(args, kws)
+        folded = list(folded)
         transform = self.derivative().transform
         lead = len(transform.leading)
         for position in transform.floats():
@@ -125,22 +130,38 @@ class _GeneratedBody(_FunctionCompiler):
 
 
 class DerivativeTypingError(errors.TypingError):
-    """An error of ours, told to the inference of a nopython caller; its cause is the `JitgradError`."""
+    """An error of ours, told to the inference of a nopython caller."""
+
+
+_told = threading.local()  # Numba's inference passes on messages, not causes
 
 
 def jitgrad_cause(error: BaseException) -> JitgradError | None:
-    """The error of ours that a Numba error came from."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        if isinstance(error, JitgradError):
-            return error
-        seen.add(id(error))
-        error = error.__cause__ or error.__context__
-    return None
+    """The error of ours that a Numba error came from, if it did."""
+    last = getattr(_told, "error", None)
+    return last if last is not None and str(last) in str(error) else None
+
+
+class _Releasing(CPUDispatcher):
+    """A dispatcher that is freed when nothing else holds it.
+
+    Annotations hold the compiled function, whose globals or attributes lead back to the dispatcher, and Numba's
+    finalizer holds the annotations. As text, which is also what the disk cache keeps of them, they let go.
+    """
+
+    def add_overload(self, cres):
+        super().add_overload(cres._replace(type_annotation=str(cres.type_annotation)))
+
+
+class Jitted(_Releasing):
+    """The dispatcher of a plain Python function."""
+
+    def __init__(self, py_func, locals=None, targetoptions=None):
+        super().__init__(py_func, locals, targetoptions or {"nopython": True, "boundscheck": None})
 
 
 # ----- the dispatcher ------------------------------------------------------------------------------
-class Derivative(CPUDispatcher):
+class Derivative(_Releasing):
     """A derivative of `primal`, compiled for argument types as they come.
 
     Made by `derivative`; not by hand.
@@ -162,6 +183,11 @@ class Derivative(CPUDispatcher):
         self._files: list[str] = []
         weakref.finalize(self, linecode.forget, self._files)
         self.enable_caching()
+
+    @classmethod
+    def of(cls, fn: Any, kind: str, request: Any) -> Derivative:
+        """The derivative of `fn` that the engine makes for `request`; `kind` is for the reader."""
+        return derivative(fn, request)
 
     # ----- content --------------------------------------------------------------------------------
     def content_for_digest(self) -> tuple:
@@ -233,6 +259,7 @@ class Derivative(CPUDispatcher):
         try:
             return super().get_call_template(args, kws)
         except JitgradError as error:
+            _told.error = error
             raise DerivativeTypingError(f"{type(error).__name__}: {error}") from error
 
     def _compile_for_args(self, *args, **kws):
@@ -367,7 +394,7 @@ def dispatcher_of(fn: Any) -> Dispatcher:
         with _making:
             table = _table(fn)
             if "dispatcher" not in table:
-                table["dispatcher"] = numba.njit(fn)
+                table["dispatcher"] = Jitted(fn)
             return table["dispatcher"]
     if isinstance(fn, functools.partial):
         raise ArgumentError("a functools.partial cannot be differentiated; write a lambda or a closure instead")
@@ -394,19 +421,23 @@ def _wrapper(fn: Any) -> Dispatcher:
     return _wrappers[fn]
 
 
-def derivative(fn: Any, transform: Transform) -> Derivative:
+def derivative(fn: Any, transform: Any) -> Derivative:
     """The derivative of `fn` by `transform`: the same object for the same function and transform.
 
     Parameters
     ----------
     fn : Dispatcher or function
-    transform : Transform
+    transform : Transform or JvpRequest or VjpRequest
 
     Returns
     -------
     Derivative
     """
     primal = dispatcher_of(fn)
+    if not isinstance(transform, Transform):
+        from jitgrad.backend.engine import transform_for
+
+        transform = transform_for(transform)
     with _making:
         table = _table(primal)
         if transform not in table:

@@ -6,12 +6,14 @@ derivatives in the disk cache never loads them.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numba
 from numba.core import types, utils
 
-from jitgrad.backend import checks
+from jitgrad.backend import checks, digest, linecode
 from jitgrad.backend.dispatcher import Transform
 from jitgrad.backend.structure import is_complex, leaves, positions
 from jitgrad.transforms.request import JvpRequest, VjpRequest
@@ -19,12 +21,30 @@ from jitgrad.transforms.request import JvpRequest, VjpRequest
 
 def _read(primal: Any, argtypes: tuple[types.Type, ...], request: Any) -> Any:
     """The program of the primal, once its arguments are known to be right."""
-    from jitgrad import frontend
-
     signature, name = utils.pysignature(primal.py_func), primal.__name__
     checks.check_arguments(name, signature, argtypes, request.wrt)
     checks.check_outs(name, signature, argtypes, request.outs)
-    return frontend.read(primal, argtypes)
+    return read(primal, argtypes)
+
+
+def read(primal: Any, argtypes: tuple[types.Type, ...]) -> Any:
+    """The program of `primal`; of a function with a rule of its own, a program that calls it."""
+    from jitgrad import frontend, rules
+
+    return frontend.read(primal if rules.lookup(primal) is None else calling(primal), argtypes)
+
+
+@functools.cache
+def calling(primal: Any) -> Any:
+    """A function that does nothing but call `primal`."""
+    params = utils.pysignature(primal.py_func).parameters.values()
+    names = ", ".join(("*" if p.kind == p.VAR_POSITIONAL else "") + p.name for p in params)
+    name = primal.__name__ if primal.__name__.isidentifier() else "function"
+    source = f"def {name}({names}):\n    return primal_({names})\n"
+    tag = digest.hexdigest(source, repr(primal))[:16]
+    fn = linecode.build(source, {"primal_": primal}, name, tag, f"<jitgrad call {name} {tag}>")
+    fn.__defaults__ = primal.py_func.__defaults__
+    return numba.njit(fn)
 
 
 @dataclass(frozen=True)
@@ -43,7 +63,7 @@ class Forward(Transform):
         from jitgrad.transforms import forward
 
         program = _read(primal, argtypes, self.request)
-        if not self.request.outs:
+        if not self.request.outs and not self.request.inplace:
             checks.check_float_result(primal.__name__, program.result.type)
         return forward.emit(program, self.request)
 
@@ -95,3 +115,8 @@ class Reverse(Transform):
 def _complex_arguments(primal: Any, argtypes: tuple[types.Type, ...], wrt: tuple[int, ...]) -> bool:
     call = positions(utils.pysignature(primal.py_func), argtypes)
     return any(is_complex(leaf) for k in wrt for leaf in leaves(call[k][1]))
+
+
+def transform_for(request: JvpRequest | VjpRequest) -> Transform:
+    """The transform that answers a request."""
+    return Forward(request) if isinstance(request, JvpRequest) else Reverse(request, pairs=True)

@@ -170,11 +170,14 @@ def _train(run: Run, data: Mnist, weights: Path, console: Console) -> bool:
 def _fields(run: Run) -> dict[str, Any]:
     seen = min(run.batch * run.settings.batch_size, run.examples)
     last = run.history[-1] if run.history else None
-    loss = run.loss_sum / seen if seen else last.train_loss if last else np.nan
+    if seen:
+        loss = f"{run.loss_sum / seen:.4f}"
+    else:
+        loss = f"{last.train_loss:.4f}" if last else "-"
     return {
         "epoch": min(run.epoch + 1, run.settings.total_epochs),
         "epochs": run.settings.total_epochs,
-        "loss": f"{loss:.4f}",
+        "loss": loss,
         "accuracy": f"{last.test_accuracy:.2%}" if last else "-",
     }
 

@@ -80,13 +80,13 @@ class Printer:
         for param, out in zip(op.params, op.outs):
             writer.alias(out, writer.name(param))
         for param, init in zip(op.params, op.inits):
-            if isinstance(init, ir.Undefined) and _reads(op.body, param):  # Numba wants an assignment before
+            if isinstance(init, ir.Undefined) and _reads(op, param):  # Numba wants an assignment before
                 writer.line(f"{writer.name(param)} = {placeholder(writer, param.type)}")
         self.assign(op.params, op.inits)
         header = f"for {writer.name(op.index)} in range({writer.name(op.count)}):" if op.count else "while True:"
         if op.trips is not None:
             writer.line(f"{writer.name(op.trips)} = 0")
-        if op.count is None and _reads(op.body, op.index):
+        if op.count is None and _reads(op, op.index):
             raise TypeError("a while loop whose body reads its index")
         with writer.indented(header, op.loc):
             self.block(op.body)
@@ -105,8 +105,15 @@ class Printer:
         writer.line(f"{writer.name(op.result)} = {text}", op.loc)
 
 
-def _reads(block: ir.Block, value: ir.Value) -> bool:
-    return any(value in op.operands for op in ir.walk(block))
+def _reads(op: ir.Loop, value: ir.Value) -> bool:
+    """Whether an iteration reads `value`, be it only to hand it on."""
+    if value in op.yields:
+        return True
+    for inner in ir.walk(op.body):
+        handed_on = [*inner.then_yields, *inner.else_yields] if isinstance(inner, ir.If) else getattr(inner, "yields", [])
+        if value in inner.operands or value in handed_on:
+            return True
+    return False
 
 
 def placeholder(writer: Writer, type_: types.Type) -> str:

@@ -10,6 +10,7 @@ The names of variables are those of Numba's SSA form; joining versions is left t
 
 from __future__ import annotations
 
+import linecache
 from dataclasses import dataclass
 
 from numba.core import ir
@@ -218,11 +219,17 @@ class Structurer:
         """Take into the loop what only its own paths reach: a raise, what runs before a break or return.
 
         Numba's loops end where no path leads back, so that ``if c: return x[i]`` would compute
-        ``x[i]`` after the loop, and `i` would have to leave it. Blocks that follow the loop in the
-        bytecode stay outside.
+        ``x[i]`` after the loop, and `i` would have to leave it. What lies behind the loop in the
+        bytecode or is not indented stays outside (CPython copies a short ``return`` to a ``break``).
         """
         offsets = [label for label in inside if isinstance(label, int)]
-        grew = bool(offsets)
+        places = [loc for node in inside.values() for loc in _places(node)]
+        if not offsets or not places:
+            return
+        top = min(places, key=lambda loc: loc.line)
+        text = linecache.getline(top.filename, top.line)
+        margin = _indentation(top) + text.lstrip().startswith(("for", "while"))
+        grew = True
         while grew:
             grew = False
             for target in [target for node in inside.values() for target in node.targets]:
@@ -230,6 +237,7 @@ class Structurer:
                 if node is None or target == natural or self._predecessors(target):
                     continue
                 within = isinstance(target, int) and min(offsets) < target < max(offsets)
+                within = within and all(_indentation(loc) >= margin for loc in _places(node))
                 if within or not node.targets:
                     inside[target] = self.nodes.pop(target)
                     grew = True
@@ -308,6 +316,15 @@ def _joined(ends: dict, more: dict) -> dict:
 
 def _expression(item, op: str) -> bool:
     return isinstance(item, ir.Assign) and isinstance(item.value, ir.Expr) and item.value.op == op
+
+
+def _places(node: Node) -> list[ir.Loc]:
+    return [item.loc for item in node.items if getattr(item, "loc", None) is not None]
+
+
+def _indentation(loc: ir.Loc) -> int:
+    text = linecache.getline(loc.filename, loc.line)
+    return len(text) - len(text.lstrip())
 
 
 def _node(block: ir.Block) -> Node:

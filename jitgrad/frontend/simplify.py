@@ -8,9 +8,10 @@ from numba.core import types
 from numba.misc.special import prange
 
 from jitgrad.program import ir
-from jitgrad.program.clone import replace_values
+from jitgrad.program.clone import defined, replace_values
 
 PURE_CALLS = (range, prange, slice, zip, enumerate, len, bool, min, max, abs, float, int, complex)
+FOLDED = {operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.add, operator.sub}
 RAISING = {operator.truediv, operator.floordiv, operator.mod, operator.pow, operator.matmul, operator.lshift, operator.rshift}
 
 
@@ -47,27 +48,81 @@ def _decide(block: ir.Block, values: dict[ir.Value, ir.Value]) -> None:
                 continue
             for out, then, orelse in zip(op.outs, op.then_yields, op.else_yields):
                 then, orelse = resolved(then, values), resolved(orelse, values)
-                if then is orelse:
+                if then is orelse or isinstance(orelse, ir.Undefined) and _outside(then, op.then):
                     values[out] = then
+                elif isinstance(then, ir.Undefined) and _outside(orelse, op.orelse):
+                    values[out] = orelse
                 elif _is_true(then) and _is_false(orelse):
                     values[out] = condition
+                elif _is_false(then) and _is_true(orelse):
+                    values[out] = ir.Value("t", types.boolean)
+                    ops.append(ir.Unary(values[out], operator.not_, condition, loc=op.loc))
+            _drop(op, lambda out, _: out not in values, ("outs", "then_yields", "else_yields"))
         elif isinstance(op, ir.Loop):
             for param, init, out, yielded in zip(op.params, op.inits, op.outs, op.yields):
-                if yielded is param:
+                yielded = resolved(yielded, values)
+                if yielded is param or yielded is init or isinstance(yielded, ir.Undefined) and isinstance(init, ir.Undefined):
                     values[param] = values[out] = init
-            _drop(op, lambda param, _: param not in values, ("params", "inits", "yields", "outs"))
+            _drop(op, lambda _, k: op.outs[k] not in values, ("params", "inits", "yields", "outs"))
+            _settle(op, values)
             if op.again is not None and _is_false(resolved(op.again, values)) and op.trips is None:
                 ops += _one_trip(op, values)
                 continue
-        elif isinstance(op, ir.Binary) and op.fn in (operator.eq, operator.ne):
+        elif isinstance(op, ir.Cast):
+            operand = resolved(op.operand, values)
+            if operand.type == op.result.type:
+                values[op.result] = operand
+                continue
+            if isinstance(operand, ir.Undefined):
+                values[op.result] = ir.Undefined(operand.name, op.result.type)
+                continue
+        elif isinstance(op, ir.Binary) and op.fn in FOLDED:
             lhs, rhs = resolved(op.lhs, values), resolved(op.rhs, values)
-            if all(isinstance(v, ir.Literal) and isinstance(v.value, (int, str)) for v in (lhs, rhs)):
-                values[op.result] = ir.Literal("t", types.boolean, op.fn(lhs.value, rhs.value))
+            if _is_plain(lhs) and _is_plain(rhs) and op.result.type in (types.boolean, types.intp):
+                values[op.result] = ir.Literal("t", op.result.type, op.fn(lhs.value, rhs.value))
                 continue
         ops.append(op)
         if isinstance(op, ir.Raise):
             break
     block.ops = ops
+
+
+def _settle(loop: ir.Loop, values: dict[ir.Value, ir.Value]) -> None:
+    """Replace parameters that keep their initial value as long as the loop goes on.
+
+    Such a slot only carries what an early exit leaves in it (an exit code, the function's result).
+    """
+    if loop.again is None:
+        return
+    branches = {out: op for op in ir.walk(loop.body) if isinstance(op, ir.If) for out in op.outs}
+    negated = {op.result: op.operand for op in ir.walk(loop.body) if isinstance(op, ir.Unary) and op.fn is operator.not_}
+
+    def keeps(value: ir.Value, again: ir.Value, param: ir.Value) -> bool:
+        """Whether `value` is `param` whenever `again` is true."""
+        value, again = resolved(value, values), resolved(again, values)
+        if value is param or _is_false(again):
+            return True
+        branch = branches.get(value)
+        if branch is None:
+            return False
+        at = branch.outs.index(value)
+        condition = resolved(branch.cond, values)
+        if condition is again:
+            return keeps(branch.then_yields[at], _TRUE, param)
+        if again in negated and resolved(negated[again], values) is condition:
+            return keeps(branch.else_yields[at], _TRUE, param)
+        then = orelse = again
+        if branches.get(again) is branch:
+            of_again = branch.outs.index(again)
+            then, orelse = branch.then_yields[of_again], branch.else_yields[of_again]
+        return keeps(branch.then_yields[at], then, param) and keeps(branch.else_yields[at], orelse, param)
+
+    for param, init, yielded in zip(loop.params, loop.inits, loop.yields):
+        if keeps(yielded, loop.again, param):
+            values[param] = init
+
+
+_TRUE = ir.Literal("t", types.boolean, True)
 
 
 def _one_trip(loop: ir.Loop, values: dict[ir.Value, ir.Value]) -> list[ir.Op]:
@@ -82,8 +137,20 @@ def _one_trip(loop: ir.Loop, values: dict[ir.Value, ir.Value]) -> list[ir.Op]:
     return [ir.Binary(enters, operator.gt, loop.count, values[loop.index], loc=loop.loc), branch]
 
 
+def _outside(value: ir.Value, block: ir.Block) -> bool:
+    """Whether `value` is defined outside `block`; no value at all may then be any value."""
+    if type(value) is not ir.Value:
+        return True
+    return not any(value in defined(op) for op in ir.walk(block))
+
+
 def _is_true(value: ir.Value) -> bool:
     return isinstance(value, ir.Literal) and value.value is True
+
+
+def _is_plain(value: ir.Value) -> bool:
+    """Whether `value` is a small integer, a flag or a string."""
+    return isinstance(value, ir.Literal) and (type(value.value) in (bool, str) or type(value.value) is int and abs(value.value) < 2**31)
 
 
 def _is_false(value: ir.Value) -> bool:

@@ -11,10 +11,11 @@ import inspect
 from dataclasses import dataclass
 from typing import Any
 
-from numba.core import compiler, compiler_lock, ir, types, untyped_passes
+from numba.core import compiler, compiler_lock, ir, ir_utils, types, untyped_passes, withcontexts
 from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import NopythonTypeInference
+from numba.core.unsafe import eh
 
 from jitgrad.errors import UnsupportedError, where
 from jitgrad.frontend.while_tests import merge_while_tests
@@ -67,6 +68,9 @@ class RejectUnsupportedBlocks(FunctionPass):
             for statement in block.body:
                 if isinstance(statement, ir.EnterWith):
                     raise _unsupported_with(state.func_ir, statement)
+                value = getattr(statement, "value", None)
+                if isinstance(value, ir.Global) and value.value is eh.mark_try_block:
+                    raise _unsupported(statement.loc, "`try` blocks cannot be differentiated", "test the condition with `if`")
         return False
 
 
@@ -153,20 +157,16 @@ def typed_function(python_function: Any, argtypes: tuple[types.Type, ...]) -> Ty
 
 
 def _unsupported_with(func_ir: ir.FunctionIR, statement: ir.EnterWith) -> UnsupportedError:
-    """The error for a ``with`` or ``try`` block."""
-    place = where(Location(str(statement.loc.filename), statement.loc.line))
-    definition = func_ir._definitions.get(statement.contextmanager.name, [None])[0]
-    manager = getattr(definition, "value", None)
-    if isinstance(definition, ir.Expr) and definition.op == "call":
-        manager = getattr(func_ir._definitions.get(definition.func.name, [None])[0], "value", None)
-    name = getattr(manager, "__name__", "") or type(manager).__name__
-    if "bjmode" in name or "ObjMode" in name:
-        construct = "`with objmode` runs Python code, which cannot be differentiated"
-        way_out = "move the block into a function of its own and give that a custom derivative (custom_jvp or custom_vjp)"
-    elif "eh" in name.lower() or "except" in name.lower():
-        construct = "`try` blocks are not supported"
-        way_out = "test the condition with `if`, or give the function a custom derivative (custom_jvp or custom_vjp)"
-    else:
-        construct = f"`with` blocks are not supported ({name})"
-        way_out = "move the block into a function with a custom derivative (custom_jvp or custom_vjp)"
-    return UnsupportedError(f"{place}: {construct}; {way_out}")
+    """The error for a ``with`` block."""
+    manager = ir_utils.guard(ir_utils.get_definition, func_ir, statement.contextmanager)
+    if isinstance(manager, ir.Expr) and manager.op == "call":
+        manager = ir_utils.guard(ir_utils.get_definition, func_ir, manager.func)
+    if isinstance(manager, ir.Global) and isinstance(manager.value, type(withcontexts.objmode_context)):
+        return _unsupported(statement.loc, "`with objmode` runs Python code, which cannot be differentiated")
+    return _unsupported(statement.loc, "this `with` block cannot be differentiated")
+
+
+def _unsupported(loc: ir.Loc, what: str, instead: str = "") -> UnsupportedError:
+    way_out = "move the block into a function of its own with a custom derivative (custom_jvp or custom_vjp)"
+    place = where(Location(str(loc.filename), loc.line))
+    return UnsupportedError(f"{place}: {what}; {instead + ', or ' if instead else ''}{way_out}")

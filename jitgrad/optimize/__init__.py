@@ -4,12 +4,14 @@ What is not computed need not be differentiated, and what is computed once is ta
 results bit for bit.
 
 unroll      loops with a small constant trip count
+hoist       arithmetic that does not change in a loop
 common      values that were computed or loaded before
 deadcode    what neither the result nor memory depends on
 """
 
 from jitgrad.optimize.common import share_common_values
 from jitgrad.optimize.deadcode import remove_dead_code
+from jitgrad.optimize.hoist import hoist_invariants
 from jitgrad.optimize.unroll import unroll_small_loops
 from jitgrad.program import ir
 
@@ -18,6 +20,7 @@ def optimize(program: ir.Program) -> ir.Program:
     """Optimize `program` in place and return it."""
     remove_dead_code(program)
     unroll_small_loops(program)
+    hoist_invariants(program)
     share_common_values(program)
     remove_dead_code(program)
     return program

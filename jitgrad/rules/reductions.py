@@ -131,7 +131,7 @@ def _nansum_push(dot, a):
 
 @compiled
 def _nansum_pull(ct, a):
-    out = np.zeros_like(a)
+    out = np.zeros(a.shape, a.dtype)
     x, g = flat(a), out.reshape(out.size)
     for k in range(x.size):
         if not np.isnan(x[k]):
@@ -199,7 +199,7 @@ def _cumprod_pull(ct, a, out):
 
 @compiled
 def _nan_to_one(a):
-    out = np.empty_like(a)
+    out = np.empty(a.shape, a.dtype)
     x, y = flat(a), out.reshape(out.size)
     for k in range(x.size):
         y[k] = 1.0 if np.isnan(x[k]) else x[k]
@@ -208,7 +208,7 @@ def _nan_to_one(a):
 
 @compiled
 def _nan_to_zero(g, a):
-    out = np.empty_like(a)
+    out = np.empty(a.shape, a.dtype)
     x, d, y = flat(a), flat(g), out.reshape(out.size)
     for k in range(x.size):
         y[k] = 0.0 if np.isnan(x[k]) else d[k]
@@ -385,18 +385,19 @@ def _numbers(a):
 
 
 @compiled
-def _nanvar_push(dot, a):
+def _nanvar_push(dot, a, ddof):
     x, d = flat(a), flat(dot)
     keep = ~np.isnan(x)
-    return _var_push(d[keep], x[keep])
+    numbers = x[keep]
+    return _var_push(d[keep], numbers) * (numbers.size / (numbers.size - ddof))
 
 
 @compiled
-def _nanvar_pull(ct, a):
+def _nanvar_pull(ct, a, ddof):
     out = np.zeros(a.shape, a.dtype)
     x, g = flat(a), out.reshape(out.size)
     keep = _numbers(a)
-    part = _var_pull(ct, keep)
+    part = _var_pull(ct * (keep.size / (keep.size - ddof)), keep)
     j = 0
     for k in range(x.size):
         if not np.isnan(x[k]):
@@ -406,13 +407,13 @@ def _nanvar_pull(ct, a):
 
 
 @compiled
-def _nanstd_push(dot, a, out):
-    return ratio0(0.5 * _nanvar_push(dot, a), out)
+def _nanstd_push(dot, a, ddof, out):
+    return ratio0(0.5 * _nanvar_push(dot, a, ddof), out)
 
 
 @compiled
-def _nanstd_pull(ct, a, out):
-    return _nanvar_pull(ratio0(0.5 * ct, out), a)
+def _nanstd_pull(ct, a, ddof, out):
+    return _nanvar_pull(ratio0(0.5 * ct, out), a, ddof)
 
 
 _MOMENTS = VECTORS + (lambda rng: (np.array([1 + 2j, 0j, 2 - 1j]),),)
@@ -442,7 +443,8 @@ for _fn, _push, _pull, _cases in (
     (np.nanvar, _nanvar_push, _nanvar_pull, WITH_NAN + VECTORS[:3]),
     (np.nanstd, _nanstd_push, _nanstd_pull, WITH_NAN + VECTORS[:1]),
 ):
-    register(ArrayRule(functions=(_fn,), params="a", when=takes_array, push={"a": _push}, pull={"a": _pull}, cases=_cases))
+    _params = "a, axis=None, dtype=None, out_=None, ddof=0" if _fn in (np.nanvar, np.nanstd) else "a"
+    register(ArrayRule(functions=(_fn,), params=_params, when=takes_array, push={"a": _push}, pull={"a": _pull}, cases=_cases))
 
 # ----- extrema ------------------------------------------------------------------------------------------------
 
@@ -680,6 +682,29 @@ for _fns, _scale, _rows in (
             )
         )  # fmt: skip
 
+# ----- weighted counts ---------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _bincount_push(dot, a, minlength):
+    return np.bincount(a, dot, minlength)
+
+
+@compiled
+def _bincount_pull(ct, a, weights_dtype):
+    out = np.empty(a.size, weights_dtype)
+    for k in range(a.size):
+        out[k] = ct[a[k]]
+    return out
+
+
+register(
+    ArrayRule(
+        functions=(np.bincount,), params="a, weights=None, minlength=0", push={"weights": _bincount_push}, pull={"weights": _bincount_pull},
+        cases=(lambda rng: (np.array([0, 2, 2, 1]), rng.normal(size=4)), lambda rng: (np.array([0, 2, 2, 1]), rng.normal(size=4), 6)),
+    )
+)  # fmt: skip
+
 # ----- derivative zero ---------------------------------------------------------------------------------------------
 
 register(
@@ -687,7 +712,7 @@ register(
         functions=(
             np.argmax, np.argmin, np.nanargmax, np.nanargmin, np.all, np.any, np.allclose, np.array_equal, np.isclose,
             np.count_nonzero, np.iscomplex, np.isreal, np.iscomplexobj, np.isrealobj, np.isscalar, np.isneginf, np.isposinf,
-            np.bincount, np.histogram,
+            np.histogram,
         ),
         methods=("argmax", "argmin", "all", "any", "allclose"),
         note="counts, positions and tests",

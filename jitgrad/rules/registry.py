@@ -28,8 +28,8 @@ What transforms ask
     arguments whose pullbacks share work.
 
 What an array rule's functions may need, told by their parameter names: ``out`` (the result), a
-parameter of the rule by name (its value at the call), ``<param>_shape`` (a tuple), ``<param>_dtype``
-(the NumPy scalar type, written as text such as ``np.float32``; it decides the dtype of what is
+parameter of the rule by name (its value at the call), ``<param>_shape`` (a tuple; for a tuple of arrays,
+the tuple of their shapes), ``<param>_dtype`` and ``out_dtype`` (the NumPy scalar type, written as text such as ``np.float32``; it decides the dtype of what is
 returned where this may differ from the cotangent's). The first parameter is the cotangent ``ct`` or
 the tangent ``dot``; both may have any layout. A value whose name is in ``needs`` is not modified, and
 what is returned is a fresh array of exactly the argument's shape (a scalar for a scalar), or of
@@ -110,7 +110,8 @@ class Rule:
     attributes : tuple of str
         Attributes with the same meaning (``"T"``, ``"number.real"``).
     params : str
-        Parameters as in a Python signature. Empty: taken as they come.
+        Parameters as in a Python signature. A parameter that NumPy calls ``out`` is called ``out_``,
+        since ``out`` is the result.
     note : str
         What the generated documentation says about this row.
     """
@@ -135,7 +136,8 @@ class Rule:
         A star parameter gives a tuple. Raises TypeError when the arguments do not fit.
         """
         signature = _signature(self.params)
-        bound = signature.bind(*args, **(kwargs or {}))
+        renamed = {name + "_" * (name == "out"): value for name, value in (kwargs or {}).items()}
+        bound = signature.bind(*args, **renamed)
         out = {}
         for name, param in signature.parameters.items():
             if name in bound.arguments:
@@ -413,8 +415,10 @@ class ArrayRule(Rule):
         The result shares memory with the first parameter: tangents and shadows are made by applying
         the same function to the tangent or shadow. ``view(types) -> bool`` where it depends on types.
     when : callable, optional
-        ``when(types) -> bool``: whether the rule stands for a call with these types. Elsewhere Numba's
-        own implementation is to be read, as if there were no rule.
+        ``when(types) -> bool``: whether the rule stands for a call with these types.
+    otherwise : njit function or Choose, optional
+        What to inline in place of a call that the rule does not stand for, with the parameters in
+        order. Without it Numba's own implementation is to be read, as if there were no rule.
     cases : tuple
         Test cases: functions of a random generator that return the argument tuple.
     """
@@ -423,11 +427,16 @@ class ArrayRule(Rule):
     pull: dict[str, Any] = field(default_factory=dict)
     view: bool | Callable[[dict[str, Any]], bool] = False
     when: Callable[[dict[str, Any]], bool] | None = None
+    otherwise: Any = None
     cases: tuple = ()
 
     def applies(self, types: dict[str, Any]) -> bool:
         """Whether the rule stands for a call with these types."""
         return self.when is None or bool(self.when(types))
+
+    def implement(self, types: dict[str, Any]) -> Any | None:
+        """The njit function to inline for a call that the rule does not stand for, or None."""
+        return self.otherwise(types) if isinstance(self.otherwise, Choose) else self.otherwise
 
     def is_view(self, types: dict[str, Any]) -> bool:
         """Whether, for these types, the result shares memory with the first parameter."""
@@ -597,6 +606,9 @@ def _get(table: dict[Any, Rule], key: Any) -> Rule | None:
 
 def lookup(fn: Any) -> Rule | None:
     """The rule of a function object, or None. A dispatcher is found by itself or its function."""
+    own = getattr(fn, "__jitgrad_rule__", None)  # custom_jvp, custom_vjp, stop_gradient carry theirs
+    if own is not None:
+        return own()
     _load()
     rule = _get(_functions, fn)
     if rule is None and hasattr(fn, "py_func"):

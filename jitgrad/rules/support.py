@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import linecache
+import math
+import zlib
 from typing import Any
 
 import numpy as np
@@ -82,3 +86,25 @@ def is_number(t: Any) -> bool:
 def takes_array(types: dict[str, Any]) -> bool:
     """For ``ArrayRule.when``: the first parameter is an array."""
     return is_array(next(iter(types.values())))
+
+
+def is_complex(t: Any) -> bool:
+    """Whether this Numba type is complex, or an array of complex numbers."""
+    return isinstance(getattr(t, "dtype", t), nbtypes.Complex)
+
+
+def generated(name: str, source: str, **helpers: Any) -> Any:
+    """An njit function from source text, for rules whose code depends on a count or a layout.
+
+    The same text gives the same function. The text can be read back through `inspect`.
+    """
+    return _generated(name, source, tuple(helpers.items()))
+
+
+@functools.lru_cache(maxsize=None)
+def _generated(name: str, source: str, helpers: tuple) -> Any:
+    filename = f"<jitgrad rule {name} {zlib.crc32(source.encode()):x}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    scope: dict[str, Any] = {"np": np, "math": math, "flat": flat, **dict(helpers), "__name__": "jitgrad.rules.support"}
+    exec(compile(source, filename, "exec"), scope)
+    return compiled(scope[name])

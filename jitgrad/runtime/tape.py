@@ -26,7 +26,4 @@ def grow(strip, size):
 @njit(error_model="numpy")
 def store(strip, at, array):
     """Copy the elements of `array`, in C order, to ``strip[at:]``."""
-    k = at
-    for x in array.flat:
-        strip[k] = x
-        k += 1
+    strip[at : at + array.size] = array.ravel()

@@ -14,10 +14,10 @@ from jitgrad.program import ir
 def parallel_assignment(writer: Writer, targets: Sequence[ir.Value], values: Sequence[ir.Value]) -> None:
     """``targets = values`` at once: no value is overwritten before it is read."""
     pairs = [
-        (writer.name(t), writer.name(v))
+        (writer.name(t), placeholder(writer, t.type) if isinstance(v, ir.Undefined) else writer.name(v))
         for t, v in zip(targets, values, strict=True)
-        if not isinstance(v, ir.Undefined) and writer.name(t) != writer.name(v)
     ]
+    pairs = [(target, value) for target, value in pairs if value is not None and target != value]
     written: set[str] = set()
     clash = False
     for target, value in pairs:
@@ -29,6 +29,28 @@ def parallel_assignment(writer: Writer, targets: Sequence[ir.Value], values: Seq
         return
     for target, value in pairs:
         writer.line(f"{target} = {value}")
+
+
+def placeholder(writer: Writer, typ: types.Type) -> str | None:
+    """Some value of a type, for a variable that is assigned but never read on this path."""
+    np_ = writer.use(np, "np")
+    match typ:
+        case types.Boolean():
+            return "False"
+        case types.Number():
+            return "0" if typ == types.int64 else f"{np_}.{typ}(0)"
+        case types.Array():
+            dtype = typ.dtype
+            if isinstance(dtype, (types.Number, types.Boolean)):
+                name = "bool_" if isinstance(dtype, types.Boolean) else dtype
+                return f"{np_}.empty({(0,) * typ.ndim}, {np_}.{name})"
+        case types.BaseTuple() if not isinstance(typ, types.BaseNamedTuple):
+            items = typ.types if hasattr(typ, "types") else [typ.dtype] * len(typ)
+            parts = [placeholder(writer, item) for item in items]
+            return None if None in parts else "(" + "".join(f"{part}, " for part in parts).rstrip() + ")"
+        case types.NoneType():
+            return "None"
+    return None
 
 
 def write_map(writer: Writer, op: ir.Map) -> None:

@@ -49,8 +49,7 @@ def test_forward_agrees_with_reverse(name):
     random = np.random.default_rng(1)
     args = inputs(name)
     tangents = tuple(
-        random.normal(size=np.shape(args[i])) if np.ndim(args[i]) else float(random.normal())
-        for i in WRT[name]
+        random.normal(size=np.shape(args[i])) if np.ndim(args[i]) else float(random.normal()) for i in WRT[name]
     )
     _, got = jitgrad.jvp(PROGRAMS[name], args, tangents, argnums=WRT[name])
     want = sum(np.sum(g * t) for g, t in zip(expected(name), tangents, strict=True))

@@ -165,9 +165,7 @@ def test_help_through_main(capsys):
 
 def test_missing_extras_are_named(monkeypatch, capsys):
     find = cli.importlib.util.find_spec
-    monkeypatch.setattr(
-        cli.importlib.util, "find_spec", lambda name: None if name in ("rich", "pooch") else find(name)
-    )
+    monkeypatch.setattr(cli.importlib.util, "find_spec", lambda name: None if name in ("rich", "pooch") else find(name))
     assert run("--help") == 2
     assert capsys.readouterr().err == (
         "jitgrad: the command needs rich, pooch; install them with: pip install 'jitgrad[cli]'\n"

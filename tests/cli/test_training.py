@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from jitgrad.cli.training import Run, Settings, Scores, accuracy, evaluate, train
 from jitgrad.cli.checkpoint import load_arrays, save_arrays
+from jitgrad.cli.training import Run, Scores, Settings, accuracy, evaluate, train
 from jitgrad.data import load_mnist
 from jitgrad.errors import DataError, JitgradError
 

@@ -76,9 +76,7 @@ def edge(name, args, wrt, tags, expected, value=None, accept=None, note="", **kw
 
 
 def error(name, args, wrt, tags, op, words, message, **kw):
-    return case(
-        name, args, wrt, "error", tags, kind="error", op=op, words=tuple(words), message=message, **kw
-    )
+    return case(name, args, wrt, "error", tags, kind="error", op=op, words=tuple(words), message=message, **kw)
 
 
 # ----- deterministic data, independent of any library's random stream ---------------------
@@ -96,12 +94,7 @@ def unif(shape, seed, lo=0.0, hi=1.0):
 def norms(shape, seed, scale=1.0):
     n = int(onp.prod(shape)) if not isinstance(shape, int) else shape
     u = unif(2 * n, seed, 1e-12, 1.0)
-    z = (
-        onp.array(
-            [math.sqrt(-2 * math.log(u[2 * i])) * math.cos(2 * math.pi * u[2 * i + 1]) for i in range(n)]
-        )
-        * scale
-    )
+    z = onp.array([math.sqrt(-2 * math.log(u[2 * i])) * math.cos(2 * math.pi * u[2 * i + 1]) for i in range(n)]) * scale
     return z if isinstance(shape, int) else z.reshape(shape)
 
 

@@ -52,9 +52,7 @@ def hessian(lib, case: Case, args) -> np.ndarray:
     blocks = lib.hessian(case.fn, **_options(case))(*args, **case.kwargs)
     sizes = [flat(p).size for p in _differentiated(case, args)]
     count = range(len(sizes))
-    return np.block(
-        [[np.asarray(blocks[i][j], float).reshape(sizes[i], sizes[j]) for j in count] for i in count]
-    )
+    return np.block([[np.asarray(blocks[i][j], float).reshape(sizes[i], sizes[j]) for j in count] for i in count])
 
 
 def _rows(jac, like, primals) -> list[np.ndarray]:

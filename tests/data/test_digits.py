@@ -75,9 +75,7 @@ def test_missing_folder_and_file(tmp_path):
     with pytest.raises(DataError, match="no such folder"):
         load_mnist(tmp_path / "none")
     (small(tmp_path) / "train-labels-idx1-ubyte").unlink()
-    with pytest.raises(
-        DataError, match=r"has neither train-labels-idx1-ubyte\.gz nor train-labels-idx1-ubyte$"
-    ):
+    with pytest.raises(DataError, match=r"has neither train-labels-idx1-ubyte\.gz nor train-labels-idx1-ubyte$"):
         load_mnist(tmp_path)
 
 
@@ -111,9 +109,7 @@ def test_download_tries_the_next_mirror_and_checks_hashes(tmp_path, monkeypatch)
     monkeypatch.setattr(pooch, "retrieve", retrieve)
     data = load_mnist(tmp_path, download=True)
     assert len(data.train_images) == 8000
-    assert len(asked) == 8 and all(
-        known == f"sha256:{digits.FILES[url.split('/')[-1]]}" for url, known in asked
-    )
+    assert len(asked) == 8 and all(known == f"sha256:{digits.FILES[url.split('/')[-1]]}" for url, known in asked)
 
 
 def test_download_keeps_what_is_there(tmp_path, monkeypatch):

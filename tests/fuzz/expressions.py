@@ -75,9 +75,7 @@ class Expressions:
                     options.append(lambda name=name, have=have: f"{name}[{self.index(have[0])}]")
                 if shape[0] <= have[0]:
                     options.append(
-                        lambda name=name, have=have: (
-                            f"{name}[{self.span(have[0], shape[0])}, {self.index(have[1])}]"
-                        )
+                        lambda name=name, have=have: f"{name}[{self.span(have[0], shape[0])}, {self.index(have[1])}]"
                     )
             if len(shape) == 2 and len(have) == 2 and shape[0] <= have[0] and shape[1] <= have[1]:
                 options.append(
@@ -193,9 +191,7 @@ class Expressions:
         number = self.scope.pick(Int)
         if number and self.chance(0.3):
             value = self.random.randint(0, 3)
-            simple = self.choose(
-                f"{number} % 2 == {value % 2}", f"{number} > {value}", f"{number} != {value}"
-            )
+            simple = self.choose(f"{number} % 2 == {value % 2}", f"{number} > {value}", f"{number} != {value}")
         if self.chance(0.7):
             return simple
         return self.choose(
@@ -256,9 +252,7 @@ class Expressions:
     def _array_where(self, shape, depth):
         tested = self.array(shape, 0)
         other = self.array(shape, depth - 1) if self.chance(0.7) else self.atom()
-        return (
-            f"np.where({tested} > {self.random.choice(THRESHOLDS)}, {self.array(shape, depth - 1)}, {other})"
-        )
+        return f"np.where({tested} > {self.random.choice(THRESHOLDS)}, {self.array(shape, depth - 1)}, {other})"
 
     def _array_broadcast(self, shape, depth):
         if len(shape) == 1:
@@ -286,9 +280,7 @@ class Expressions:
             have = self.scope.shape(name)
             if len(have) == 2 and have[0] == shape[0] and self.chance(0.5):
                 vector = self.array((have[1],), 0)
-                return self.choose(
-                    f"{name} @ {vector}", f"np.dot({name}, {vector})", f"np.sum({name}, axis=1)"
-                )
+                return self.choose(f"{name} @ {vector}", f"np.dot({name}, {vector})", f"np.sum({name}, axis=1)")
             if len(have) == 2 and have[1] == shape[0]:
                 return self.choose(f"np.sum({name}, axis=0)", f"{self.array((have[0],), 0)} @ {name}")
         return self.array(shape, depth - 1)

@@ -105,9 +105,7 @@ def _total(writer: Statements) -> str:
     for name, kind in writer.scope.known().items():
         if isinstance(kind, Array) and writer.chance(0.6):
             terms.append(
-                f"np.sum(np.sin({name}))"
-                if writer.chance(0.5)
-                else f"{writer.factor()} * {writer.element(name)}"
+                f"np.sum(np.sin({name}))" if writer.chance(0.5) else f"{writer.factor()} * {writer.element(name)}"
             )
         elif isinstance(kind, Float) and writer.chance(0.5):
             terms.append(f"{writer.factor()} * {name}")

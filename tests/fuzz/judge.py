@@ -177,9 +177,7 @@ def _check_reverse(sample, library, function, flat, value, after, want, allowed,
     bad = want.smooth & ~(np.abs(got - want.gradient) <= allowed)
     if bad.any():
         k = np.flatnonzero(bad)
-        outcome.notes.append(
-            f"reverse at {k.tolist()}: {got[k].tolist()}, differences {want.gradient[k].tolist()}"
-        )
+        outcome.notes.append(f"reverse at {k.tolist()}: {got[k].tolist()}, differences {want.gradient[k].tolist()}")
     return got
 
 

@@ -109,9 +109,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path(tempfile.gettempdir()) / "jitgrad-fuzz")
     parser.add_argument("--shrink", type=float, default=90.0, help="seconds per failing program")
-    parser.add_argument(
-        "--numba-opt", default="1", help="LLVM's optimization level, low for quick compilation"
-    )
+    parser.add_argument("--numba-opt", default="1", help="LLVM's optimization level, low for quick compilation")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -150,9 +148,7 @@ def main() -> int:
     records.sort(key=lambda record: record["seed"])
     (options.out / "summary.json").write_text(json.dumps(records, indent=0))
     print(f"{len(records)} programs in {time.time() - begin:.0f} s: {_summary(records)}")
-    print(
-        f"{sum(r['checked'] for r in records)} partial derivatives compared, failing programs in {options.out}"
-    )
+    print(f"{sum(r['checked'] for r in records)} partial derivatives compared, failing programs in {options.out}")
     if len(records) != len(seeds):
         print("some programs did not run")
         return 1

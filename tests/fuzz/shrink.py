@@ -97,9 +97,7 @@ def _expression_edits(tree: ast.AST) -> list[Callable[[], None]]:
                     parts = list(child.args)
                 for part in [*parts, ast.Constant(0.7)]:
                     weight = _size(child) - _size(part)
-                    edits.append(
-                        (weight, lambda node=node, name=name, k=k, part=part: _put(node, name, k, part))
-                    )
+                    edits.append((weight, lambda node=node, name=name, k=k, part=part: _put(node, name, k, part)))
     edits.sort(key=lambda edit: -edit[0])
     return [edit for weight, edit in edits if weight > 0]
 

@@ -182,9 +182,7 @@ class Statements(Expressions):
         shape = self.scope.shape(name)
         same = self.scope.pick(Array(shape))
         update = f"{name} + {self.factor()} * np.sin({self.array(shape, 1)})"
-        self.write(
-            f"{name} = " + self.choose((3, update), (1, same), (1, f"np.tanh({self.array(shape, 1)})"))
-        )
+        self.write(f"{name} = " + self.choose((3, update), (1, same), (1, f"np.tanh({self.array(shape, 1)})")))
 
     def _swap(self) -> None:
         kind: object = Float
@@ -219,9 +217,7 @@ class Statements(Expressions):
         names = [n for n in self.scope.names(Int, assignable=True) if n.startswith("k")]
         if names and self.chance(0.7):
             name = self.random.choice(names)
-            self.write(
-                self.choose(f"{name} += {self.random.randint(1, 3)}", f"{name} = ({name} * 2 + 1) % 7")
-            )
+            self.write(self.choose(f"{name} += {self.random.randint(1, 3)}", f"{name} = ({name} * 2 + 1) % 7"))
             return
         name = self.scope.fresh("k")
         self.write(f"{name} = {self.random.randint(0, 3)}")
@@ -326,9 +322,7 @@ class Statements(Expressions):
         self.write(f"{k} = 0")
         condition = f"{k} < {high}"
         if self.chance(0.5):
-            condition = self.choose(
-                f"{condition} and {self.condition()}", f"{self.condition()} and {condition}"
-            )
+            condition = self.choose(f"{condition} and {self.condition()}", f"{self.condition()} and {condition}")
         self.write(f"while {condition}:")
         self.write(f"{INDENT}{k} += 1")
         self._body({k: Int(1, high + 1)}, loops)

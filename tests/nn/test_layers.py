@@ -56,11 +56,7 @@ def test_conv2d(dtype, shape):
 def test_max_pool2d(dtype, rows, columns):
     x = draw((2, rows, columns, 3), dtype)
     r, c = rows // 2, columns // 2
-    want = (
-        x[:, : 2 * r, : 2 * c].reshape(2, r, 2, c, 2, 3).max(axis=(2, 4))
-        if r and c
-        else np.empty((2, r, c, 3))
-    )
+    want = x[:, : 2 * r, : 2 * c].reshape(2, r, 2, c, 2, 3).max(axis=(2, 4)) if r and c else np.empty((2, r, c, 3))
     close(nn.max_pool2d(x), want, dtype)
 
 
@@ -68,9 +64,7 @@ def test_max_pool2d(dtype, rows, columns):
 def test_softmax_cross_entropy(dtype):
     z, labels = draw((6, 4), dtype) * 5, np.array([0, 1, 2, 3, 1, 0], np.uint8)
     want = -log_softmax(z.astype(float), axis=1)[np.arange(6), labels].mean()
-    assert nn.softmax_cross_entropy(z, labels) == pytest.approx(
-        want, rel=1e-12 if dtype == np.float64 else 1e-5
-    )
+    assert nn.softmax_cross_entropy(z, labels) == pytest.approx(want, rel=1e-12 if dtype == np.float64 else 1e-5)
 
 
 def test_softmax_cross_entropy_survives_large_logits():
@@ -84,9 +78,7 @@ def test_softmax_cross_entropy_survives_large_logits():
 def test_gradient_of_the_cross_entropy_is_softmax_minus_one_hot():
     z, labels = draw((6, 4)), np.array([0, 1, 2, 3, 1, 0])
     want = (np.exp(log_softmax(z, axis=1)) - np.eye(4)[labels]) / 6
-    np.testing.assert_allclose(
-        jitgrad.grad(nn.softmax_cross_entropy)(z, labels), want, rtol=1e-12, atol=1e-16
-    )
+    np.testing.assert_allclose(jitgrad.grad(nn.softmax_cross_entropy)(z, labels), want, rtol=1e-12, atol=1e-16)
 
 
 def test_gradient_of_conv2d_is_correlation_with_the_cotangent():

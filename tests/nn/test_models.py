@@ -59,9 +59,7 @@ def test_gradient_equals_finite_differences(name):
             return model.loss((*params[:k], params[k] + step * direction, *params[k + 1 :]), x, y)
 
         difference = (moved(h) - moved(-h)) / (2 * h)
-        assert np.vdot(gradient[k], direction) == pytest.approx(difference, rel=1e-5, abs=1e-8), (
-            f"parameter {k}"
-        )
+        assert np.vdot(gradient[k], direction) == pytest.approx(difference, rel=1e-5, abs=1e-8), f"parameter {k}"
 
 
 @EACH

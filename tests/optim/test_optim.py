@@ -127,9 +127,7 @@ def test_state_of_another_optimizer_or_model_is_refused():
     momentum.update(w, g)
     with pytest.raises(DataError, match=r"momentum\.0 is missing; was it saved by another optimizer\?"):
         Adam().load_state_dict(momentum.state_dict(), w)
-    with pytest.raises(
-        DataError, match=r"velocity\.0 is float64 of shape \(6,\), the parameter needs float32"
-    ):
+    with pytest.raises(DataError, match=r"velocity\.0 is float64 of shape \(6,\), the parameter needs float32"):
         SGD(0.1, momentum=0.9).load_state_dict(momentum.state_dict(), [np.ones((2, 3), np.float32)])
     with pytest.raises(DataError, match=r"velocity\.1 is missing"):
         SGD(0.1, momentum=0.9).load_state_dict(momentum.state_dict(), w * 2)
@@ -170,9 +168,7 @@ def test_wrong_arguments(make, words):
 def test_parameters_cannot_change_shape_between_updates():
     optimizer = SGD(0.1, momentum=0.5)
     optimizer.update([np.ones(3)], [np.ones(3)])
-    with pytest.raises(
-        ArgumentError, match="state for parameter 0 is of 3 float64 numbers, the parameter is float64"
-    ):
+    with pytest.raises(ArgumentError, match="state for parameter 0 is of 3 float64 numbers, the parameter is float64"):
         optimizer.update([np.ones(4)], [np.ones(4)])
     with pytest.raises(ArgumentError, match="state is of 1 parameters, not 2"):
         optimizer.update([np.ones(3)] * 2, [np.ones(3)] * 2)

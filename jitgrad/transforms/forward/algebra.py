@@ -41,7 +41,27 @@ def _signed(term: ast.expr) -> tuple[int, ast.expr]:
             a, x = _signed(left)
             b, y = _signed(right)
             return a * b, ast.BinOp(x, ast.Div(), y)
+        case ast.Call(func=ast.Name(id="mul0"), args=[x, y]) if _is_finite(y):
+            return _signed(ast.BinOp(x, ast.Mult(), y))
+        case ast.Call(func=ast.Name(id="div0"), args=[x, y]) if _is_finite(y) and not _is_zero(y):
+            return _signed(ast.BinOp(x, ast.Div(), y))
     return 1, term
+
+
+def _is_finite(node: ast.expr) -> bool:
+    """Whether an expression is made of literals, so that no infinity can come out of it."""
+    match node:
+        case ast.Constant(value=int() | float()):
+            return True
+        case ast.UnaryOp(operand=operand):
+            return _is_finite(operand)
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            return _is_finite(left) and _is_finite(right) and not _is_zero(right)
+    return False
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0
 
 
 def _product(x: ast.expr, y: ast.expr) -> ast.expr:

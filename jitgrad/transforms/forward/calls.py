@@ -11,6 +11,7 @@ from jitgrad import rules
 from jitgrad.analysis import effects, structure
 from jitgrad.errors import NoRuleError, UnsupportedError, where
 from jitgrad.program import ir
+from jitgrad.rules.registry import function_name
 from jitgrad.transforms.forward import arrays, elementwise, memory, scalars, zeros
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def no_rule(op: ir.Op, rule: Any = None) -> NoRuleError | UnsupportedError:
         case ir.Method():
             name = f"the method `.{op.name}` of {op.obj.type}"
         case ir.Call():
-            name = rules.function_name(op.fn)
+            name = function_name(op.fn)
         case _:
             name = f"`{getattr(op, 'fn', None).__name__}` of {', '.join(str(v.type) for v in op.operands)}"
     return NoRuleError(

@@ -11,6 +11,7 @@ from numba.core import types
 
 from jitgrad.analysis import structure
 from jitgrad.program import ir
+from jitgrad.runtime.shapes import check_broadcast
 from jitgrad.transforms.forward import zeros
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def update(e: Emitter, op: ir.InplaceBinary) -> None:
         e.marks[b] = e.active(op.rhs)
     arrays = [op.rhs] if is_array(op.rhs) else []
     target, dot = e.name(op.lhs), e.dot(op.lhs)
+    if arrays and structure.strip(op.rhs.type).ndim and op.rhs is not op.lhs:
+        e.line(f"{e.use(check_broadcast)}({e.name(op.rhs)}.shape, {target}.shape)", op.loc)
     with nest(e, f"{target}.shape", ty.ndim, arrays, target) as at:
         _element(e, op.lhs, a, at)
         if b is not op.rhs:
@@ -56,6 +59,28 @@ def update(e: Emitter, op: ir.InplaceBinary) -> None:
         e.line(f"{dot}[{at.index}] = {e.dot(new)}")
     if e.name(op.result) != target:
         e.line(f"{e.name(op.result)} = {target}")
+
+
+def single(e: Emitter, op: ir.Unary | ir.Binary | ir.Call | ir.Method) -> None:
+    """One operation on whole arrays that the front end did not read as a `Map`."""
+    operands = op.operands
+    params = [ir.Value(v.name, structure.strip(v.type).dtype) if is_array(v) else v for v in operands]
+    output = ir.Value("t", structure.strip(op.result.type).dtype)
+    e.marks[output] = e.active(op.result)
+    for value, param in zip(operands, params, strict=True):
+        e.marks[param] = e.active(value)
+    match op:
+        case ir.Unary():
+            inner: ir.Op = ir.Unary(output, op.fn, params[0])
+        case ir.Binary():
+            inner = ir.Binary(output, op.fn, *params)
+        case ir.Method():
+            inner = ir.Method(output, op.name, params[0], params[1:])
+        case _:
+            inner = ir.Call(output, op.fn, params[: len(op.args)], dict(zip(op.kwargs, params[len(op.args) :])))
+    inner.loc = op.loc
+    inputs = [(v, p) for v, p in zip(operands, params) if v is not p]
+    emit(e, ir.Map(op.result, [v for v, _ in inputs], [p for _, p in inputs], ir.Block([inner]), output, loc=op.loc))
 
 
 def is_array(value: ir.Value) -> bool:
@@ -82,6 +107,7 @@ class At:
     def __init__(self, names: list[str], steps: dict[str, list[str]]):
         self._names = names
         self._steps = steps
+        self.loaded: dict[str, ir.Value] = {}
 
     @property
     def index(self) -> str:
@@ -122,8 +148,16 @@ def _element(e: Emitter, value: ir.Value, param: ir.Value, at: At) -> None:
         if e.active(param):
             e.writer.alias_dot(param, e.dot(value))
         return
+    if name in at.loaded:
+        e.writer.alias(param, e.name(at.loaded[name]))
+        if e.active(param):
+            e.writer.alias_dot(param, e.dot(at.loaded[name]))
+        return
+    at.loaded[name] = param
     index = at.of(name, structure.strip(value.type).ndim)
-    e.writer.alias(param, e.writer.element(name))
-    e.line(f"{e.name(param)} = {name}[{index}]")
+    element = e.writer.element(name)
+    e.writer.alias(param, element)
+    e.line(f"{element} = {name}[{index}]")
     if e.active(param):
+        e.writer.alias_dot(param, e.writer.element(e.dot(value)))
         e.line(f"{e.dot(param)} = {e.dot(value)}[{index}]")

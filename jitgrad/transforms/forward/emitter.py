@@ -13,7 +13,8 @@ from jitgrad.analysis.activity import Activity
 from jitgrad.backend.text import Text
 from jitgrad.backend.writer import BINARY
 from jitgrad.program import ir
-from jitgrad.transforms.forward import algebra
+from jitgrad.transforms.common import placeholder
+from jitgrad.transforms.forward import algebra, zeros
 from jitgrad.transforms.forward.writer import DualWriter
 
 
@@ -55,6 +56,11 @@ class Emitter:
 
     def line(self, text: str, loc: ir.Location | None = None) -> None:
         self.writer.line(text, loc)
+
+    def assign(self, target: str, text: str, loc: ir.Location | None = None) -> None:
+        """``target = text``, unless that says nothing."""
+        if target != text:
+            self.line(f"{target} = {text}", loc)
 
     # ----- operations --------------------------------------------------------------------------
     def block(self, block: ir.Block) -> None:
@@ -137,13 +143,22 @@ class Emitter:
         if not (block.ops and isinstance(block.ops[-1], ir.Raise)):
             self.copies(zip(outs, yields, strict=True))
 
-    def copies(self, pairs: Iterable[tuple[ir.Value, ir.Value]]) -> None:
-        """Assign values and tangents to variables, all at once."""
-        from jitgrad.transforms.forward import zeros
+    def copies(self, pairs: Iterable[tuple[ir.Value, ir.Value]], begin: bool = False) -> None:
+        """Assign values and tangents to variables, all at once.
 
+        Undefined sources leave their targets alone, except at the beginning of a loop, where Numba wants
+        to see an assignment.
+        """
         moves: list[tuple[str, str]] = []
         for target, source in pairs:
             if isinstance(source, ir.Undefined):
+                text = placeholder(self.writer, structure.strip(target.type)) if begin else None
+                if text is not None:
+                    moves.append((self.name(target), text))
+                    if self.active(target):
+                        is_scalar = structure.kind(target.type) == structure.SCALAR
+                        dot = zeros.scalar_zero(self, target.type) if is_scalar else text
+                        moves.append((self.dot(target), dot))
                 continue
             moves.append((self.name(target), self.name(source)))
             if self.active(target):
@@ -153,7 +168,7 @@ class Emitter:
             self.line(text)
 
     def _loop(self, op: ir.Loop) -> None:
-        self.copies(zip(op.params, op.inits, strict=True))
+        self.copies(zip(op.params, op.inits, strict=True), begin=True)
         index = self.name(op.index)
         counted = op.count is not None
         if op.trips is not None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import inspect
 
+import numpy as np
+from numba.core import types
+
 from jitgrad import rules
 from jitgrad.analysis import structure
 from jitgrad.analysis.activity import Activity, leaves, star_parameter
@@ -63,6 +66,8 @@ def emit(program: ir.Program, request: JvpRequest) -> Generated:
     for helper in rules.kernels_namespace():
         writer.keep_free(helper)
     with writer.indented(f"def {name}({', '.join([tangents, *_signature(e)])}):"):
+        if not inplace:
+            _refuse_overlaps(e)
         _enter(e, request.wrt, tangents, inplace)
         e.block(program.body)
         _leave(e, outs)
@@ -111,6 +116,18 @@ def _enter(e: Emitter, wrt: tuple[int, ...], tangents: str, inplace: bool) -> No
         else:
             text = zeros.zero(e, param)
         e.line(f"{e.dot(param)} = {text}")
+
+
+def _refuse_overlaps(e: Emitter) -> None:
+    """Check that array arguments are apart where one is written: their tangents are separate memory."""
+    arrays = [p for p in e.program.params if isinstance(structure.strip(p.type), types.Array) and e.active(p)]
+    for k, a in enumerate(arrays):
+        for b in arrays[k + 1 :]:
+            if _written(e.activity.tree(a)) or _written(e.activity.tree(b)):
+                one, two = e.name(a), e.name(b)
+                with e.writer.indented(f"if {e.use(np, 'np')}.may_share_memory({one}, {two}):"):
+                    message = f"the arguments {one} and {two} of {e.program.name} overlap, and it writes into one; pass a copy"
+                    e.line(f"raise ValueError({message!r})")
 
 
 def _written(tree) -> bool:

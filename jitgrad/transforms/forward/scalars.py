@@ -29,26 +29,23 @@ def emit(e: Emitter, op: ir.Op, rule: rules.ScalarRule) -> None:
     row, bound = found
     e.rules[rule.name] = None
     out = e.name(result)
-    terms, reads_out = _terms(e, row, bound, result, out)
+    terms, reads = _terms(e, row, bound, result, out)
+    dot = e.dot(result)
     if not terms:
         e.primal(op)
-        e.line(f"{e.dot(result)} = {zeros.zero(e, result)}")
-        return
-    if not reads_out:
-        e.line(f"{e.dot(result)} = {_tangent(e, terms, bound, result)}", op.loc)
+        e.line(f"{dot} = {zeros.zero(e, result)}")
+    elif "out" not in reads:
+        e.assign(dot, _tangent(e, terms, bound, result), op.loc)
         e.primal(op)
-        return
-    operands = {e.name(v) for v in bound.values() if not isinstance(v, ir.Literal)}
-    if out not in operands:
+    elif out not in {e.name(bound[param]) for param in reads if param in bound}:
         e.primal(op)
-        e.line(f"{e.dot(result)} = {_tangent(e, terms, bound, result)}")
-        return
-    # the result takes the variable of an operand that the tangent still reads
-    new = e.writer.fresh(f"{out}_new")
-    terms, _ = _terms(e, row, bound, result, new)
-    e.line(f"{new} = {e.expression(op)}", op.loc)
-    e.line(f"{e.dot(result)} = {_tangent(e, terms, bound, result)}")
-    e.line(f"{out} = {new}")
+        e.assign(dot, _tangent(e, terms, bound, result))
+    else:  # the result takes the variable of an operand that the tangent still reads
+        new = e.writer.fresh(f"{out}_new")
+        terms, _ = _terms(e, row, bound, result, new)
+        e.line(f"{new} = {e.expression(op)}", op.loc)
+        e.assign(dot, _tangent(e, terms, bound, result))
+        e.line(f"{out} = {new}")
 
 
 def row_of(op: ir.Op, rule: rules.ScalarRule) -> tuple[rules.ScalarRule, dict[str, ir.Value]] | None:
@@ -74,22 +71,23 @@ def constant(value: ir.Value) -> Any:
 
 def _terms(
     e: Emitter, row: rules.ScalarRule, bound: dict[str, ir.Value], result: ir.Value, out: str
-) -> tuple[list[str], bool]:
-    """The contributions of the active operands, and whether one of them reads the result."""
+) -> tuple[list[str], set[str]]:
+    """The contributions of the active operands, and which operands (and ``out``) they read."""
     literals = {name: constant(v) for name, v in bound.items() if constant(v) is not None}
     kinds = [*(structure.strip(v.type) for v in bound.values()), structure.strip(result.type)]
     names = {name: e.name(v) for name, v in bound.items()} | {"out": out}
-    terms, reads_out = [], False
+    terms: list[str] = []
+    reads: set[str] = set()
     for param, value in bound.items():
         if not e.active(value) or not row.differentiable(param):
             continue
         kernels = {name: e.use(_KERNELS[name], name) for name in kernels_in(row, param) if name not in names}
         text = row.push_text(param, e.dot(value), kinds, {**kernels, **names}, literals)
-        if text is None or text == "0.0":
+        if text is None or row.partial(param, literals=literals) == "0.0":
             continue
         terms.append(_qualified(e, text))
-        reads_out |= "out" in row.needs(param, literals)
-    return [t for t in terms if "* 0.0" not in t or not t.endswith("* 0.0")], reads_out
+        reads |= row.needs(param, literals)
+    return terms, reads
 
 
 def kernels_in(row: rules.ScalarRule, param: str) -> list[str]:

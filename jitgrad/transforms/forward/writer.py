@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from jitgrad import rules
 from jitgrad.analysis.liveness import Variables
@@ -40,6 +44,10 @@ class DualWriter(Writer):
         if id(obj) not in self._objects and _KERNELS.get(hint) is obj and hint not in self._parameters:
             self.namespace[hint] = obj
             self._objects[id(obj)] = hint
+        for module, prefix in ((math, "math"), (np, "np"), (np.linalg, "np.linalg")):
+            if getattr(module, getattr(obj, "__name__", ""), None) is obj and not isinstance(obj, ModuleType):
+                root, *rest = prefix.split(".")
+                return ".".join([self.use(math if module is math else np, root), *rest, obj.__name__])
         return super().use(obj, hint)
 
     def dot_name(self, value: ir.Value) -> str:
@@ -70,5 +78,6 @@ class DualWriter(Writer):
         """The variable for one element of the array `name`, the same in every loop nest."""
         base = name if name.isidentifier() else "const"
         if base not in self._elements:
-            self._elements[base] = self.fresh(f"{base}_i")
+            stem, dot, _ = base.partition("_dot")
+            self._elements[base] = self.fresh(f"{stem}_i{dot}")
         return self._elements[base]

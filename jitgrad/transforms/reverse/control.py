@@ -8,6 +8,7 @@ from numba.core import types
 
 from jitgrad.analysis import carried
 from jitgrad.program import ir
+from jitgrad.transforms.reverse.forward import ForwardSweep
 from jitgrad.transforms.reverse.leaves import Leaf, is_array, leaves
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ def loop(sweep: Sweep, op: ir.Loop) -> None:
     nested = not sweep.live(scopes.at[op])
     sweep.positions[op] = f"{sweep.saved.tape_of(op).base} + {index}" if nested else index
     with writer.into(writer.here.suite(header)):
+        if op in sweep.replays:
+            ForwardSweep(sweep).replay(op)
         sweep.open(body_scope)
         incoming = {(k, leaf.path): adjoints.name(op.outs[k], leaf.path) for k, leaf in active}
         for k, leaf in active:

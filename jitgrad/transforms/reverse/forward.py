@@ -31,6 +31,19 @@ class ForwardSweep:
         self._start(self._sweep.scopes.root)
         self._block(self._sweep.program.body)
 
+    def replay(self, loop: ir.Loop) -> None:
+        """Write what an iteration of `loop` replays, inside its backward iteration."""
+        self._replay_block(loop.body, self._sweep.replays[loop].ops)
+
+    def _replay_block(self, block: ir.Block, ops: set[ir.Op]) -> None:
+        writer = self._writer
+        for op in block:
+            if op in ops:
+                writer.statement(op)
+            elif isinstance(op, ir.Loop) and any(inner in ops for inner in ir.walk(op.body)):
+                with writer.indented(f"for {writer.name(op.index)} in range({writer.name(op.count)}):"):
+                    self._replay_block(op.body, ops)
+
     def _open_nested_tapes(self) -> None:
         """Strips of nested loops start empty and grow; cursors start at zero."""
         for loop, tape in self._saved.tapes.items():
@@ -39,7 +52,7 @@ class ForwardSweep:
             for strip in tape.strips:
                 if strip.cursor is not None:
                     self._writer.line(f"{strip.cursor} = 0")
-                if tape.base is not None or strip.cursor is not None or self._open_ended(loop):
+                if strip.cursor is not None or self._open_ended(loop) or (tape.base is not None and not self._nest(loop)):
                     self._writer.line(f"{strip.name} = {self._empty(strip, '64')}")
 
     def _empty(self, strip: Strip, size: str) -> str:
@@ -48,6 +61,26 @@ class ForwardSweep:
 
     def _open_ended(self, loop: ir.Loop) -> bool:
         return loop.count is None
+
+    def _nest(self, loop: ir.Loop) -> list[ir.Loop]:
+        """The loops down to `loop`, where all their trip counts are known before the outermost; else none."""
+        sweep = self._sweep
+        around = [*sweep.scopes.loops(sweep.scopes.at[loop]), loop]
+        known = all(
+            x.count is not None and (isinstance(x.count, ir.Literal) or sweep.live(sweep.scopes.home[x.count]))
+            for x in around
+        )
+        return around if known and len(around) > 1 else []
+
+    def _reserve_nests(self, op: ir.Loop) -> None:
+        """Room for all iterations of rectangular nests, before their outermost loop runs."""
+        for loop, tape in self._saved.tapes.items():
+            nest = self._nest(loop)
+            if nest and nest[0] is op:
+                size = " * ".join(f"max({self._writer.name(x.count)}, 0)" for x in nest)
+                for strip in tape.strips:
+                    if strip.cursor is None:
+                        self._writer.line(f"{strip.name} = {self._empty(strip, size)}")
 
     # ----- blocks ------------------------------------------------------------------------------
     def _block(self, block: ir.Block) -> None:
@@ -104,7 +137,9 @@ class ForwardSweep:
         tape = self._saved.tapes.get(op)
         if tape is not None and not tape.strips:
             tape = None
-        if tape is not None:
+        if self._sweep.scopes.at[op].loop is None:
+            self._reserve_nests(op)
+        if tape is not None and not self._nest(op):
             self._reserve(op, tape)
         index = writer.name(op.index)
         if op.trips is not None:
@@ -152,7 +187,9 @@ class ForwardSweep:
             return
         writer, name = self._writer, self._writer.name(value)
         if is_array(value.type):
-            writer.line(f"{strip.name} = {self._saved.grow()}({strip.name}, {strip.cursor} + {name}.size)")
+            loop = self._sweep.scopes.home[value].loop
+            left = "" if loop.count is None else f" * ({writer.name(loop.count)} - {writer.name(loop.index)})"
+            writer.line(f"{strip.name} = {self._saved.grow()}({strip.name}, {strip.cursor} + {name}.size{left})")
             writer.line(f"{writer.use(runtime.store, 'store')}({strip.name}, {strip.cursor}, {name})")
             writer.line(f"{strip.cursor} += {name}.size")
         else:

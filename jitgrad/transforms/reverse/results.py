@@ -9,6 +9,7 @@ from jitgrad.errors import UnsupportedError
 from jitgrad.program import ir
 from jitgrad.transforms.arguments import Argument, arguments, signature_text
 from jitgrad.transforms.request import Generated, VjpRequest
+from jitgrad.transforms.reverse import replay
 from jitgrad.transforms.reverse.forward import ForwardSweep
 from jitgrad.transforms.reverse.leaves import Leaf, leaves
 from jitgrad.transforms.reverse.sweep import Sweep
@@ -27,8 +28,16 @@ def emit(program: ir.Program, request: VjpRequest) -> Generated:
     Generated
         Source of ``grad_f(*args)`` or ``vjp_f(cotangent, *args)``; see `VjpRequest`.
     """
-    call = arguments(program)
     sweep = Sweep(program, request)
+    generated = _write(sweep)
+    replays = replay.choose(sweep)
+    return _write(Sweep(program, request, replays)) if replays else generated
+
+
+def _write(sweep: Sweep) -> Generated:
+    """Both sweeps and what stands around them."""
+    program, request = sweep.program, sweep.request
+    call = arguments(program)
     writer = sweep.writer
     name = writer.fresh(("grad_" if request.seed == "one" else "vjp_") + program.name)
     extra = [writer.fresh("cotangent")] if request.seed == "argument" else []

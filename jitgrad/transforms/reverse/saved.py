@@ -69,7 +69,6 @@ class Saved:
         self.strips: dict[ir.Value, Strip] = {}
         self.before: dict[ir.Op, list[Derived]] = {}
         self.after: dict[ir.Op | Scope, list[Derived]] = {}
-        self.trip_counts: dict[ir.Loop, ir.Value] = {}
 
     # ----- asking ------------------------------------------------------------------------------
     def need(self, value: ir.Value) -> str:
@@ -190,14 +189,16 @@ class Saved:
             return False
         if isinstance(op, ir.GetItem) and is_array(op.base.type) and not is_array(value.type):
             if not sweep.memory.intact(op, op.base):
-                return False
+                return sweep.memory.frozen(op) and all(self.derivable(v) for v in ir.index_values(op.index))
+            if sweep.memory.frozen(op):
+                return all(self.derivable(v) for v in ir.index_values(op.index))
         return all(self.derivable(operand) for operand in op.operands)
 
     # ----- taping ------------------------------------------------------------------------------
     def _load(self, value: ir.Value, home: Scope, name: str) -> None:
         """Take `value` from its strip at the top of its backward block."""
         sweep = self._sweep
-        strip = self._strip(value, home)
+        strip = self.strip(value)
         with sweep.writer.into(sweep.head[home]):
             if is_array(value.type):
                 extents = [
@@ -221,8 +222,10 @@ class Saved:
                         if any(d.value is value for d in ds))  # fmt: skip
         return sweep.scopes.home[value] if isinstance(op, ir.Loop) and value in op.params else op
 
-    def _strip(self, value: ir.Value, home: Scope) -> Strip:
+    def strip(self, value: ir.Value) -> Strip:
+        """The strip of a value, made when it has none yet."""
         sweep = self._sweep
+        home = sweep.scopes.home[value]
         if value not in self.strips:
             element = value.type.dtype if is_array(value.type) else value.type
             if not isinstance(element, (types.Number, types.Boolean)):

@@ -22,7 +22,7 @@ from jitgrad.backend.writer import Writer
 from jitgrad.errors import UnsupportedError, where
 from jitgrad.program import ir
 from jitgrad.transforms.request import VjpRequest
-from jitgrad.transforms.reverse import arrays, calls, control, maps
+from jitgrad.transforms.reverse import arrays, calls, control, maps, replay
 from jitgrad.transforms.reverse.adjoints import Adjoints
 from jitgrad.transforms.reverse.leaves import Leaf, is_array, is_differentiable
 from jitgrad.transforms.reverse.saved import Saved
@@ -35,18 +35,22 @@ class Sweep:
     ----------
     scope : Scope
         The block whose backward code is being written.
+    replays : dict
+        Loop -> the nest that its backward iterations run again.
     head, birth : dict
         Scope -> the places at the top of its backward code where values are provided and adjoints start.
     """
 
-    def __init__(self, program: ir.Program, request: VjpRequest):
+    def __init__(self, program: ir.Program, request: VjpRequest, replays: dict[ir.Loop, replay.Replay] | None = None):
         self.program = program
         self.request = request
         self.writer = Writer(dict(rules.kernels_namespace()))
         self.np = self.writer.use(np, "np")
         self.scopes = Scopes(program)
         self.activity = Activity(program, request.wrt, request.outs)
-        self.memory = Memory(program, self.scopes, self.activity)
+        self.replays = replays or {}
+        refilled = {loop: found.roots for loop, found in self.replays.items()}
+        self.memory = Memory(program, self.scopes, self.activity, refilled)
         self._name_variables()
         self.saved = Saved(self)
         self.adjoints = Adjoints(self)

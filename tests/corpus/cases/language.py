@@ -59,9 +59,7 @@ def simpson_rec(c, a, b, fa, fm, fb, depth):
     return simpson_rec(c, a, m, fa, fl, fm, depth - 1) + simpson_rec(c, m, b, fm, fr, fb, depth - 1)
 
 
-@case(
-    "adaptive_simpson_recursive", lambda: (1.1, 2.0), (0, 1), "language", "recursion calls_njit early_return"
-)
+@case("adaptive_simpson_recursive", lambda: (1.1, 2.0), (0, 1), "language", "recursion calls_njit early_return")
 @njit
 def adaptive_simpson_recursive(c, hi):
     return simpson_rec(c, 0.0, hi, 1.0, math.exp(-c * hi * hi / 4.0), math.exp(-c * hi * hi), 12)

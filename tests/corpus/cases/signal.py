@@ -54,11 +54,7 @@ def dct2_soft_threshold(x, lam):
     y = np.zeros(n)
     for i in range(n):
         for k in range(n):
-            y[i] += (
-                c[k]
-                * math.sqrt((1.0 if k == 0 else 2.0) / n)
-                * math.cos(math.pi * k * (2 * i + 1) / (2.0 * n))
-            )
+            y[i] += c[k] * math.sqrt((1.0 if k == 0 else 2.0) / n) * math.cos(math.pi * k * (2 * i + 1) / (2.0 * n))
     return y
 
 

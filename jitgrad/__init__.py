@@ -7,6 +7,7 @@ they return is nopython code again: callable from other njit functions, and diff
 from jitgrad.api.checking import check_grads
 from jitgrad.api.custom import custom_jvp, custom_vjp, stop_gradient
 from jitgrad.api.jacobians import hessian, hvp, jacfwd, jacobian, jacrev
+from jitgrad.api import nopython  # isort: skip  # noqa: F401  (jvp and hvp in compiled code)
 from jitgrad.api.source import source
 from jitgrad.api.transforms import grad, jvp, linearize, value_and_grad, vjp
 from jitgrad.errors import ArgumentError, DifferentiationError, JitgradError, NoRuleError, ShapeError, UnsupportedError

@@ -3,94 +3,23 @@
 from __future__ import annotations
 
 import gc
-import math
 
 import numpy as np
 import pytest
-from numba import njit
 from numba.core.runtime import _nrt_python, rtsys
 
 import jitgrad
 from jitgrad.errors import JitgradError
-
-
-class Trouble(Exception):
-    pass
-
-
-@njit
-def raises_first(x, limit):
-    if x[0] > limit:
-        raise ValueError("before anything")
-    return x[0] * x[1]
-
-
-@njit
-def raises_in_a_loop(x, limit):
-    a = x.copy()
-    s = 0.0
-    for k in range(50):
-        b = a * 0.9
-        for i in range(1, a.size):
-            a[i] += math.sin(b[i - 1]) * b[i]
-        s += a[-1]
-        if k * 1.0 >= limit:
-            raise ValueError("in the loop", k)
-    return s
-
-
-@njit
-def raises_in_a_while_loop(x, limit):
-    s = x[0]
-    k = 0
-    while k < 30:
-        row = np.empty(x.size)
-        for i in range(x.size):
-            row[i] = x[i] * s
-        s = math.tanh(np.sum(row)) + s
-        k += 1
-        if k * 1.0 >= limit:
-            raise Trouble("in the while loop")
-    return s
-
-
-@njit
-def fails_inside(v, limit):
-    w = v * v
-    if w.size * 1.0 > limit:
-        raise ValueError("in the helper")
-    return w
-
-
-@njit
-def raises_in_a_helper(x, limit):
-    y = np.ones(x.size)
-    for i in range(1, x.size + 1):
-        y[:i] += fails_inside(x[:i], limit)
-    return np.sum(y * x)
-
-
-@njit
-def asserts(x, limit):
-    y = x * x
-    assert limit > 3.0, "too small"
-    return np.sum(y)
-
-
-@njit
-def fails_recursively(x, depth, limit):
-    y = x * 0.5
-    if depth * 1.0 >= limit:
-        raise ValueError("deep down")
-    if depth > 8:
-        return y[0]
-    return fails_recursively(y, depth + 1, limit) + y[1]
-
-
-@njit
-def raises_in_recursion(x, limit):
-    return fails_recursively(x, 0, limit) * x[0]
-
+from tests.raising import (
+    Trouble,
+    asserts,
+    fails_inside,
+    raises_first,
+    raises_in_a_helper,
+    raises_in_a_loop,
+    raises_in_a_while_loop,
+    raises_in_recursion,
+)
 
 CASES = {
     "first": (raises_first, -1e9, 1e9, ValueError, "before anything"),
@@ -211,4 +140,4 @@ def test_no_leak_after_a_failure(statistics, case, derivative):
 
 def test_leaks_are_seen(statistics):
     kept = []
-    assert leaked(lambda: kept.append(raises_in_a_helper(point(), 1e9) + fails_inside(point(), 1e9))) == 200
+    assert leaked(lambda: kept.append(fails_inside(point(), 1e9))) == 200

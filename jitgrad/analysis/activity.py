@@ -67,7 +67,9 @@ class Activity:
         Count everything that is left in the arguments as a result.
     """
 
-    def __init__(self, program: ir.Program, wrt: Iterable[int], outs: Iterable[int] | None = None, inplace: bool = False):
+    def __init__(
+        self, program: ir.Program, wrt: Iterable[int], outs: Iterable[int] | None = None, inplace: bool = False
+    ):
         self.program = program
         self._trees: dict[ir.Value, Tree] = {}
         self._block(program.body)
@@ -345,4 +347,3 @@ def _reach(seeds: Iterable[Cell], along: str) -> set[Cell]:
             reached.add(cell)
             todo += [nxt.find() for nxt in getattr(cell, along)]
     return reached
-

@@ -23,8 +23,6 @@ def problem(loop: ir.Loop, k: int, scopes: Scopes, memory: Memory) -> str | None
         return "is carried around this loop under two names"
     if value not in loop.params and not _born_in(value, loop, scopes, memory):
         return "is replaced in this loop by an array that has another name"
-    if value in loop.params and loop.params.index(value) != k and _also_kept(value, loop):
-        return "is carried around this loop under two names"
     if loop.inits.count(init) > 1:
         return "enters this loop under two names"
     if not isinstance(init, ir.Undefined):
@@ -35,8 +33,46 @@ def problem(loop: ir.Loop, k: int, scopes: Scopes, memory: Memory) -> str | None
     return None
 
 
-def _also_kept(value: ir.Value, loop: ir.Loop) -> bool:
-    return loop.yields.count(value) > 1
+def branch_problem(branch: ir.If, k: int, scopes: Scopes, memory: Memory) -> str | None:
+    """Why the adjoint of array `k` that a branch hands on cannot be handed back by value, or None."""
+    end = scopes.end[branch]
+    for block, yields in ((branch.then, branch.then_yields), (branch.orelse, branch.else_yields)):
+        value = yields[k]
+        if isinstance(value, ir.Undefined):
+            continue
+        if yields.count(value) > 1:
+            return "leaves this branch under two names"
+        if value in scopes.home and scopes.home[value].block is block:
+            if not _is_own_name(value, scopes, memory):
+                return "is a part or another name of an array"
+            continue
+        if scopes.home.get(value) is not scopes.at[branch] or not _is_own_name(value, scopes, memory):
+            return "is a part or another name of an array"
+        if any(scopes.order[use] > end for name in _names(value, branch, scopes) for use in scopes.uses.get(name, [])):
+            return "is also used under another name after this branch"
+        if any(isinstance(use, ir.Loop) and use is scopes.home[value].owner for use in scopes.uses.get(value, [])):
+            return "is also carried around the loop under another name"
+    return None
+
+
+def _is_own_name(value: ir.Value, scopes: Scopes, memory: Memory) -> bool:
+    """Whether `value` is not defined as a part or renaming of another array."""
+    op = scopes.definition.get(value)
+    if isinstance(op, ir.If):
+        return branch_problem(op, op.outs.index(value), scopes, memory) is None
+    return not isinstance(op, (ir.GetItem, ir.GetAttr, ir.Cast, ir.InplaceBinary)) and memory.view_of(value) is None
+
+
+def _names(value: ir.Value, besides: ir.Op, scopes: Scopes) -> set[ir.Value]:
+    """`value` and all values that may be views or other names of it, not through `besides`."""
+    names, todo = {value}, [value]
+    while todo:
+        for use in scopes.uses.get(todo.pop(), []):
+            for result in use.results:
+                if use is not besides and result not in names and result.type.__class__ is value.type.__class__:
+                    names.add(result)
+                    todo.append(result)
+    return names
 
 
 def _born_in(value: ir.Value, loop: ir.Loop | None, scopes: Scopes, memory: Memory) -> bool:
@@ -49,17 +85,14 @@ def _born_in(value: ir.Value, loop: ir.Loop | None, scopes: Scopes, memory: Memo
         return True
     if isinstance(op, ir.Loop):
         return value in op.outs or (value in op.params and op is loop)
-    return not isinstance(op, (ir.If, ir.GetItem, ir.GetAttr, ir.Cast, ir.InplaceBinary)) and memory.view_of(value) is None
+    return _is_own_name(value, scopes, memory)
 
 
 def _used_beside(value: ir.Value, loop: ir.Loop, scopes: Scopes) -> bool:
     """Whether `value` or a view of it is read in the loop or after it under its old name."""
-    names, todo = {value}, [value]
-    while todo:
-        for use in scopes.uses.get(todo.pop(), []):
-            for result in use.results:
-                if use is not loop and result not in names and result.type.__class__ is value.type.__class__:
-                    names.add(result)
-                    todo.append(result)
     start = scopes.order[loop]
-    return any(use is not loop and scopes.end[use] > start for name in names for use in scopes.uses.get(name, []))
+    return any(
+        use is not loop and scopes.end[use] > start
+        for name in _names(value, loop, scopes)
+        for use in scopes.uses.get(name, [])
+    )

@@ -7,7 +7,6 @@ import operator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numba import literal_unroll, literally, typeof
 from numba.core import types
 from numba.core.dispatcher import Dispatcher
@@ -63,7 +62,6 @@ NOTHING = Effect(depends=())
 # Functions that look at their arguments and return no float made of them.
 HARMLESS: frozenset[Any] = frozenset(
     {len, range, int, bool, str, isinstance, hasattr, type, print, ord, chr, hash, any, all, builtins.slice}
-    | {np.may_share_memory, np.shares_memory}
 )
 # Functions that return their argument, and that make containers of one.
 IDENTITY: frozenset[Any] = frozenset({literally, literal_unroll})

@@ -75,7 +75,8 @@ class Variables:
                 self._elements.update(op.params)
                 return live | free(op) | _variables(op.inputs)
             case ir.InplaceBinary():
-                self._wish([(op.result, op.lhs)])
+                if op.result is not None:
+                    self._wish([(op.result, op.lhs)])
             case ir.Cast():
                 self._wish([(op.result, op.operand)])
             case _ if any(isinstance(r.type, (types.Array, types.BaseTuple)) for r in op.results):

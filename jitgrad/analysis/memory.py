@@ -32,7 +32,10 @@ class Memory:
         self._activity = activity
         self.stores: dict[Cell, list[ir.Op]] = {}
         self._all_stores: list[ir.Op] = []
+        self.has_views: set[ir.Value] = set()  # arrays that some other value is a view of
         for op in ir.walk(program.body):
+            if (base := viewed(op)) is not None:
+                self.has_views.add(base)
             for target in written_values(op):
                 self._all_stores.append(op)
                 cell = activity.alias_class(target)

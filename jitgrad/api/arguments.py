@@ -7,13 +7,14 @@ from typing import Any
 
 from numba.core import utils
 
-from jitgrad.backend.dispatcher import dispatcher_of
+from jitgrad.backend.dispatcher import dispatcher_of, once
 from jitgrad.errors import ArgumentError
 
 
 def parameters(fun: Any) -> list[Any]:
     """The parameters of the Python function behind `fun`."""
-    return list(utils.pysignature(dispatcher_of(fun).py_func).parameters.values())
+    primal = dispatcher_of(fun)
+    return once(primal, "parameters", lambda: list(utils.pysignature(primal.py_func).parameters.values()))
 
 
 def wrt_of(fun: Any, argnums: Any, *, what: str = "argnums") -> tuple[tuple[int, ...], bool]:
@@ -35,7 +36,9 @@ def wrt_of(fun: Any, argnums: Any, *, what: str = "argnums") -> tuple[tuple[int,
     star = any(p.kind == p.VAR_POSITIONAL for p in params)
     for i, k in enumerate(numbers):
         if k < 0 and star:
-            raise ArgumentError(f"{what} {k} counts from the end, but {name} takes any number of arguments; count from 0")
+            raise ArgumentError(
+                f"{what} {k} counts from the end, but {name} takes any number of arguments; count from 0"
+            )
         if not star and not -len(params) <= k < len(params):
             raise ArgumentError(
                 f"{what} {k} is out of range: {name} has {len(params)} parameter{'s' * (len(params) != 1)}"

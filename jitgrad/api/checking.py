@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from jitgrad.api import values
-from jitgrad.api.transforms import _float_positions, jvp, vjp
 from jitgrad.api.arguments import wrt_of
+from jitgrad.api.transforms import _float_positions, jvp, vjp
 from jitgrad.backend.dispatcher import derivative, dispatcher_of
 from jitgrad.backend.engine import Reverse
 from jitgrad.errors import ArgumentError
@@ -63,11 +63,16 @@ def check_grads(
     args = tuple(args)
     wrt = _float_positions(fun, args) if argnums is None else wrt_of(fun, argnums)[0]
     single = any(_is_single(leaf) for leaf in _leaves(tuple(args[k] for k in wrt)))
-    tolerance = (rtol if rtol is not None else 1e-2 if single else 1e-6, atol if atol is not None else 1e-4 if single else 1e-9)
+    tolerance = (
+        rtol if rtol is not None else 1e-2 if single else 1e-6,
+        atol if atol is not None else 1e-4 if single else 1e-9,
+    )
     _check(dispatcher_of(fun), args, wrt, order, modes, tolerance, np.random.default_rng(seed), "first")
 
 
-def _check(fun: Any, args: tuple, wrt: tuple[int, ...], order: int, modes: tuple, tolerance: tuple, rng: Any, which: str) -> None:
+def _check(
+    fun: Any, args: tuple, wrt: tuple[int, ...], order: int, modes: tuple, tolerance: tuple, rng: Any, which: str
+) -> None:
     point = tuple(args[k] for k in wrt)
     direction = values.map_leaves(lambda x: _random_like(x, rng), point)
     out = _evaluate(fun, args, wrt, point)
@@ -91,7 +96,9 @@ def _check(fun: Any, args: tuple, wrt: tuple[int, ...], order: int, modes: tuple
     if order > 1:
         pulled = derivative(fun, Reverse(VjpRequest(wrt, None, seed="argument")))
         shifted = tuple(k + 1 for k in wrt)
-        _check(pulled, (values.conform(cotangent, out, "", ""), *args), shifted, order - 1, modes, tolerance, rng, "second")
+        _check(
+            pulled, (values.conform(cotangent, out, "", ""), *args), shifted, order - 1, modes, tolerance, rng, "second"
+        )
 
 
 def _evaluate(fun: Any, args: tuple, wrt: tuple[int, ...], point: tuple) -> Any:
@@ -129,7 +136,9 @@ def _moved(point: Any, direction: Any, step: float) -> Any:
     return moved.astype(point.dtype) if isinstance(point, np.ndarray) else type(point)(moved)
 
 
-def _compare(what: str, found: np.ndarray, expected: np.ndarray, error: np.ndarray, tolerance: tuple[float, float]) -> None:
+def _compare(
+    what: str, found: np.ndarray, expected: np.ndarray, error: np.ndarray, tolerance: tuple[float, float]
+) -> None:
     rtol, atol = tolerance
     allowed = atol + rtol * np.maximum(np.abs(expected), np.max(np.abs(expected), initial=0.0)) + 10.0 * error
     wrong = ~(np.abs(found - expected) <= allowed)
@@ -175,7 +184,9 @@ def _flat(tree: Any, like: Any) -> np.ndarray:
                 walk(a, b)
         elif values.is_float_leaf(l):
             a = np.asarray(t)
-            parts.append((np.stack([a.real, a.imag], -1) if np.asarray(l).dtype.kind == "c" else a).astype(float).ravel())
+            parts.append(
+                (np.stack([a.real, a.imag], -1) if np.asarray(l).dtype.kind == "c" else a).astype(float).ravel()
+            )
 
     walk(tree, like)
     return np.concatenate(parts) if parts else np.zeros(0)

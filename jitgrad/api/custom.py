@@ -40,7 +40,10 @@ class CustomFunction(CPUDispatcher):
         return self.primal, self.jvp, self.fwd, self.bwd
 
     def _reduce_states(self):
-        parts = {k: None if f is None else byname.Reference(f) for k, f in (("jvp", self.jvp), ("fwd", self.fwd), ("bwd", self.bwd))}
+        parts = {
+            k: None if f is None else byname.Reference(f)
+            for k, f in (("jvp", self.jvp), ("fwd", self.fwd), ("bwd", self.bwd))
+        }
         return {"uuid": str(self._uuid), "primal": byname.Reference(self.primal), **parts}
 
     @classmethod

@@ -39,7 +39,9 @@ def rule_for(fn: Any) -> CustomRule:
         cls = FromJvp
     else:
         if fn.bwd is None:
-            raise NoRuleError(f"{fn.__name__} is a custom_vjp without a rule; set one with {fn.__name__}.defvjp(fwd, bwd)")
+            raise NoRuleError(
+                f"{fn.__name__} is a custom_vjp without a rule; set one with {fn.__name__}.defvjp(fwd, bwd)"
+            )
         cls = FromVjp
     params = utils.pysignature(fn.py_func).parameters
     if any(p.kind == p.VAR_POSITIONAL for p in params.values()):
@@ -160,7 +162,9 @@ class FromVjp(CustomRule):
         key = "push", param, tuple(types[n] for n in self.names)
         if key not in self.made:
             w = self._writer("dot", "out")
-            transposed = w.use(derivative(self._pull((param,), types, single=True), VjpRequest((0,), seed="argument")), "transposed")
+            transposed = w.use(
+                derivative(self._pull((param,), types, single=True), VjpRequest((0,), seed="argument")), "transposed"
+            )
             lines = [
                 f"out = {w.use(self.fn, self.fn.__name__)}({', '.join(self.names)})",
                 f"_, parts = {transposed}(dot, {zero(types['out'], 'out', w)}, {', '.join(self.names)})",

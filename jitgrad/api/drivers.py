@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 from numba.core import types, utils
+from numba.np.numpy_support import from_dtype
+from numba.typed import List
 
 from jitgrad.api import kernels, mutation
 from jitgrad.api.requests import AutoJacobian, Jacobian
@@ -21,6 +23,7 @@ from jitgrad.backend.engine import Forward, Reverse, read
 from jitgrad.backend.structure import positions
 from jitgrad.backend.text import Text
 from jitgrad.backend.writer import Writer
+from jitgrad.errors import UnsupportedError
 from jitgrad.transforms.request import Generated, JvpRequest, VjpRequest
 
 
@@ -62,7 +65,7 @@ class _Driver:
         nodes = []
         for k, (text, (name, ty)) in enumerate(zip(texts, call, strict=True)):
             what = f"argument {k} ({name}) of {self.primal.__name__}"
-            nodes.append(tree(ty, text, what) if k in wrt else Node(ty, text))
+            nodes.append(tree(ty, text, what, lists=True) if k in wrt else Node(ty, text))
         return nodes
 
     def _result(self, program: Any) -> tuple[Node, str | None]:
@@ -130,7 +133,12 @@ class _Driver:
         return found
 
     def copied(self, node: Node) -> str:
-        return rebuild(node, lambda leaf: f"{leaf.text}.copy()" if _copied(leaf) else leaf.text, self.use)
+        return rebuild(node, self._copy, self.use)
+
+    def _copy(self, leaf: Node) -> str:
+        if leaf.is_list and isinstance(leaf.type.dtype, types.Array):
+            return f"{self.use(kernels.copy_list, 'copy_list')}({leaf.text})"
+        return f"{leaf.text}.copy()" if _copied(leaf) else leaf.text
 
     def fresh_arguments(self) -> str:
         """The arguments of one sweep: copies where the primal writes into them."""
@@ -156,6 +164,8 @@ class _Driver:
         return own + " + (2,)" * leaf.pairs if leaf.is_array else "(2,)" if leaf.pairs else "()"
 
     def size(self, leaf: Node) -> str:
+        if leaf.is_list:
+            return f"{self.use(kernels.list_size, 'list_size')}({leaf.text})"
         return f"{leaf.text}.size" if leaf.is_array else "1"
 
     def allocate(self) -> None:
@@ -166,7 +176,9 @@ class _Driver:
             for i, arg in enumerate(self.in_leaves):
                 block = self.writer.fresh(f"J_{j}_{i}")
                 self.blocks[j, i] = block
-                if not self.is_block(out, arg):
+                if arg.is_list:
+                    self._allocate_list(out, arg, block)
+                if arg.is_list or not self.is_block(out, arg):
                     continue
                 dtype = self.use(out.real_dtype.type, str(out.real_dtype))
                 shapes = [s for s in (self.shape(out), self.shape(arg)) if s != "()"]
@@ -177,6 +189,25 @@ class _Driver:
                 self.text.line(f"{flat} = {block}.reshape({rows}, {columns})")
                 self.blocks[j, i] = block
                 self.flat[j, i] = flat
+
+    def _allocate_list(self, out: Node, arg: Node, block: str) -> None:
+        """The blocks for a typed list: a list with one block for each of its items."""
+        item = self._item(arg, self.writer.fresh("item"))
+        if out.pairs or item.pairs:
+            raise UnsupportedError("jacobian does not support typed lists with complex numbers; use jvp or vjp")
+        dtype = self.use(out.real_dtype.type, str(out.real_dtype))
+        scalar = from_dtype(out.real_dtype)
+        number = not self.is_block(out, item)
+        ty = scalar if number else types.Array(scalar, sum(n.type.ndim for n in (out, item) if n.is_array), "C")
+        self.text.line(f"{block} = {self.use(List, 'List')}.empty_list({self.use(ty, 'block_type')})")
+        loop = self.text.suite(f"for {item.text} in {arg.text}:")
+        shapes = [s for s in (self.shape(out), self.shape(item)) if s != "()"]
+        zero = f"{dtype}(0)" if number else f"{self.use(np, 'np')}.zeros({' + '.join(shapes)}, {dtype})"
+        loop.line(f"{block}.append({zero})")
+
+    @staticmethod
+    def _item(arg: Node, text: str) -> Node:
+        return Node(arg.type.dtype, text)
 
     flat: dict[tuple[int, int], str]
 
@@ -217,6 +248,8 @@ class _Driver:
         return rebuild(node, leaf, self.use)
 
     def zero(self, leaf: Node) -> str:
+        if leaf.is_list:
+            return f"{self.use(kernels.zeros_of_list, 'zeros_of_list')}({leaf.text})"
         dtype = self.use(_scalar_class(leaf), str(leaf.scalar))
         return f"{self.use(np, 'np')}.zeros({leaf.text}.shape, {dtype})" if leaf.is_array else f"{dtype}(0)"
 
@@ -235,8 +268,38 @@ class _ByColumns(_Driver):
         self.run_primal(needed=self.result_text is not None and any(leaf.is_array for leaf in self.out_leaves))
         self.allocate()
         for i, arg in enumerate(self.in_leaves):
-            self._columns(i, arg, push)
+            if arg.is_list:
+                self._list_columns(i, arg, push)
+            else:
+                self._columns(i, arg, push)
         return self.finish()
+
+    def _list_columns(self, i: int, arg: Node, push: str) -> None:
+        n, k, dot, ignored, seed = (self.writer.fresh(x) for x in ("n", "k", "dot", "_", "seed"))
+        item = self._item(arg, f"{arg.text}[{n}]")
+        text = self.text.suite(f"for {n} in range(len({arg.text})):")
+        if item.is_array:
+            text = text.suite(f"for {k} in range({item.text}.size):")
+        text.line(f"{seed} = {self.zero(arg)}")
+        if item.is_array:
+            text.line(f"{self.use(kernels.set_flat, 'set_flat')}({seed}[{n}], {k}, 1.0)")
+        else:
+            text.line(f"{seed}[{n}] = 1.0")
+        tangents = ", ".join(self.structure(node, {id(arg): seed}) for node in self.inputs)
+        text.line(f"{ignored}, {dot} = {push}(({tangents},), {self.fresh_arguments()})")
+        for j, (out, value) in enumerate(zip(self.out_leaves, self._tangents_of(dot), strict=True)):
+            self._store_item(text, i, j, n, out, item, (k if item.is_array else "0"), value)
+
+    def _store_item(self, text, i, j, n, out, item, column, value):
+        block = f"{self.blocks[j, i]}[{n}]"
+        if not self.is_block(out, item):
+            text.line(f"{block} = {value}")
+            return
+        flat = f"{block}.reshape({self.size(out)}, {self.size(item)})"
+        if out.is_array:
+            text.line(f"{self.use(kernels.set_column, 'set_column')}({flat}, {column}, {value})")
+        else:
+            text.line(f"{flat}[0, {column}] = {value}")
 
     def _columns(self, i: int, arg: Node, push: str) -> None:
         k, dot, ignored = (self.writer.fresh(n) for n in ("k", "dot", "_"))
@@ -309,7 +372,9 @@ class _ByRows(_Driver):
         return found
 
     def _store(self, text: Text, i: int, j: int, out: Node, arg: Node, row: str, value: str) -> None:
-        if not self.is_block(out, arg):
+        if arg.is_list:
+            self._store_items(text, i, j, out, arg, row, value)
+        elif not self.is_block(out, arg):
             text.line(f"{self.blocks[j, i]} = {value}")
         elif arg.is_array:
             kernel = kernels.set_row_pairs if arg.pairs else kernels.set_row
@@ -320,13 +385,27 @@ class _ByRows(_Driver):
         else:
             text.line(f"{self.flat[j, i]}[{row}, 0] = {value}")
 
+    def _store_items(self, text: Text, i: int, j: int, out: Node, arg: Node, row: str, value: str) -> None:
+        n = self.writer.fresh("n")
+        item = self._item(arg, f"{arg.text}[{n}]")
+        loop = text.suite(f"for {n} in range(len({arg.text})):")
+        block = f"{self.blocks[j, i]}[{n}]"
+        if not self.is_block(out, item):
+            loop.line(f"{block} = {value}[{n}]")
+            return
+        flat = f"{block}.reshape({self.size(out)}, {self.size(item)})"
+        if item.is_array:
+            loop.line(f"{self.use(kernels.set_row, 'set_row')}({flat}, {row}, {value}[{n}])")
+        else:
+            loop.line(f"{flat}[{row}, 0] = {value}[{n}]")
+
 
 class _Auto(_Driver):
     """Compares the sizes at the call and calls one of the two."""
 
     def generated(self) -> Generated:
         self.kept = {}
-        arrays_in = any(leaf.is_array for leaf in self.in_leaves)
+        arrays_in = any(leaf.is_array or leaf.is_list for leaf in self.in_leaves)
         arrays_out = any(leaf.is_array for leaf in self.out_leaves)
         by_columns, by_rows = (self._call(mode) for mode in ("forward", "reverse"))
         if not arrays_in and (arrays_out or len(self.in_leaves) <= len(self.out_leaves)):

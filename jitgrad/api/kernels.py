@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
+from numba.core import types
+from numba.extending import overload
+from numba.typed import List
 
 OPTIONS = {"error_model": "numpy", "nogil": True}
 
@@ -49,3 +53,59 @@ def set_row_pairs(block, row, values):
 def set_flat(array, k, value):
     """Write the element at position `k` in C order of a contiguous array."""
     array.reshape(array.size)[k] = value
+
+
+@njit(**OPTIONS)
+def copy_list(arrays):
+    """A typed list with copies of the arrays in another."""
+    made = List()
+    for a in arrays:
+        made.append(a.copy())
+    return made
+
+
+# ----- typed lists of numbers or of arrays ---------------------------------------------------------
+def list_size(items):
+    """How many numbers a list holds."""
+    raise NotImplementedError("nopython code only")
+
+
+def zeros_of_list(items):
+    """A typed list of zeros, with the shapes of the items of another."""
+    raise NotImplementedError("nopython code only")
+
+
+@overload(list_size)
+def _list_size(items):
+    if not isinstance(items.dtype, types.Array):
+        return lambda items: len(items)
+
+    def arrays(items):
+        size = 0
+        for a in items:
+            size += a.size
+        return size
+
+    return arrays
+
+
+@overload(zeros_of_list)
+def _zeros_of_list(items):
+    if not isinstance(items.dtype, types.Array):
+        zero = np.dtype(str(items.dtype)).type(0)
+
+        def scalars(items):
+            made = List()
+            for _ in items:
+                made.append(zero)
+            return made
+
+        return scalars
+
+    def arrays(items):
+        made = List()
+        for a in items:
+            made.append(np.zeros_like(a))
+        return made
+
+    return arrays

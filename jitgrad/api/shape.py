@@ -40,6 +40,10 @@ class Node:
         return isinstance(self.type, types.Array)
 
     @property
+    def is_list(self) -> bool:
+        return isinstance(self.type, types.ListType)
+
+    @property
     def scalar(self) -> types.Type:
         return self.type.dtype if self.is_array else self.type
 
@@ -61,8 +65,10 @@ class Node:
                 yield from item.leaves()
 
 
-def tree(ty: types.Type, text: str, what: str) -> Node:
+def tree(ty: types.Type, text: str, what: str, *, lists: bool = False) -> Node:
     """The structure of a value of type `ty` that the expression `text` reads.
+
+    With `lists`, a typed list of numbers or arrays is a leaf.
 
     Raises
     ------
@@ -70,16 +76,22 @@ def tree(ty: types.Type, text: str, what: str) -> Node:
         For a structure with floats that blocks of a Jacobian cannot be arranged by.
     """
     if isinstance(ty, types.BaseTuple):
-        return Node(ty, text, [tree(item, f"{text}[{k}]", f"{what}[{k}]") for k, item in enumerate(ty)])
+        return Node(ty, text, [tree(item, f"{text}[{k}]", f"{what}[{k}]", lists=lists) for k, item in enumerate(ty)])
     if isinstance(ty, types.Optional):
-        raise UnsupportedError(f"{what} may be None ({ty}), which jacobian does not support; return a number on every path")
-    simple = isinstance(ty, types.Array) and not isinstance(ty.dtype, types.Record)
-    if has_float(ty) and not simple and not isinstance(ty, (types.Float, types.Complex)):
+        raise UnsupportedError(
+            f"{what} may be None ({ty}), which jacobian does not support; return a number on every path"
+        )
+    if has_float(ty) and not _is_simple(ty.dtype if lists and isinstance(ty, types.ListType) else ty):
         raise UnsupportedError(
             f"{what} is {describe(ty)}, for which jacobian has no block structure yet; use jvp or vjp, or pass its arrays "
             "as arguments of their own"
         )
     return Node(ty, text)
+
+
+def _is_simple(ty: types.Type) -> bool:
+    """A number or an array of numbers."""
+    return isinstance(ty.dtype if isinstance(ty, types.Array) else ty, types.Number)
 
 
 def rebuild(node: Node, leaf: Callable[[Node], str], use: Callable[[Any, str], str]) -> str:

@@ -79,7 +79,13 @@ def _gradient(fun: Any, argnums: Any, outs: Any, has_aux: bool, value: bool) -> 
 
 
 def jvp(
-    fun: Any, primals: Any, tangents: Any, *, argnums: Any = None, outs: Any = None, kwargs: dict[str, Any] | None = None
+    fun: Any,
+    primals: Any,
+    tangents: Any,
+    *,
+    argnums: Any = None,
+    outs: Any = None,
+    kwargs: dict[str, Any] | None = None,
 ) -> tuple[Any, Any]:
     """The result of a function, and its derivative along a direction.
 
@@ -124,7 +130,9 @@ def _as_primals(primals: Any) -> tuple:
 def _float_positions(fun: Any, primals: tuple) -> tuple[int, ...]:
     wrt = tuple(k for k, p in enumerate(primals) if values.has_float(p))
     if not wrt:
-        raise ArgumentError(f"no argument of {dispatcher_of(fun).__name__} holds a float, so there is nothing to differentiate")
+        raise ArgumentError(
+            f"no argument of {dispatcher_of(fun).__name__} holds a float, so there is nothing to differentiate"
+        )
     return wrt
 
 
@@ -137,7 +145,9 @@ def _match_tangents(fun: Any, primals: tuple, tangents: Any, argnums: Any) -> tu
     if single and not (isinstance(tangents, tuple) and len(tangents) == 1 and not isinstance(primals[wrt[0]], tuple)):
         tangents = (tangents,)
     if not isinstance(tangents, (tuple, list)):
-        raise ArgumentError(f"tangents must be a tuple, one for each argument in argnums, not {type(tangents).__name__}")
+        raise ArgumentError(
+            f"tangents must be a tuple, one for each argument in argnums, not {type(tangents).__name__}"
+        )
     if argnums is None and len(tangents) == len(primals):
         tangents = [tangents[k] for k in wrt]
     if len(tangents) != len(wrt):

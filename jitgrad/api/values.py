@@ -104,7 +104,9 @@ def conform(value: Any, like: Any, name: str, owner: str) -> Any:
         return _conform_items(value, like, name, owner)
     if is_record(like):
         if not is_record(value) or value.dtype != like.dtype:
-            raise ArgumentError(f"{name} is {_what(value)}, but {owner} is structured: pass an array of dtype {like.dtype}")
+            raise ArgumentError(
+                f"{name} is {_what(value)}, but {owner} is structured: pass an array of dtype {like.dtype}"
+            )
         return _same_shape(np.array(value), like, name, owner)
     if value is None:
         raise ArgumentError(f"{name} is None, but {owner} is {_what(like)}; pass zeros for no change")
@@ -126,7 +128,9 @@ def conform(value: Any, like: Any, name: str, owner: str) -> Any:
 
 def _conform_items(value: Any, like: Any, name: str, owner: str) -> Any:
     if not (isinstance(value, (tuple, list)) or is_list(value)):
-        raise ArgumentError(f"{name} is {_what(value)}, but {owner} is {_what(like)}; pass one entry for each of its items")
+        raise ArgumentError(
+            f"{name} is {_what(value)}, but {owner} is {_what(like)}; pass one entry for each of its items"
+        )
     if len(value) != len(like):
         raise ShapeError(f"{name} has {len(value)} entries, but {owner} has length {len(like)}")
     fields = getattr(like, "_fields", None)
@@ -153,7 +157,9 @@ def _what(value: Any) -> str:
 
 def zeros_like(value: Any) -> Any:
     """A structure of zeros, 0 at leaves without a derivative."""
-    return map_leaves(lambda x: np.zeros_like(x) if isinstance(x, np.ndarray) else type(x)(0) if is_float_leaf(x) else 0, value)
+    return map_leaves(
+        lambda x: np.zeros_like(x) if isinstance(x, np.ndarray) else type(x)(0) if is_float_leaf(x) else 0, value
+    )
 
 
 # ----- copies --------------------------------------------------------------------------------------

@@ -96,9 +96,8 @@ def check_scalar_result(name: str, result: types.Type, *, has_aux: bool = False)
         isinstance(result, types.Array) and isinstance(result.dtype, (types.Integer, types.Boolean))
     ):
         raise ArgumentError(f"{what} is {describe(result)}, which is not differentiable; return a float")
-    shape = f" of {result.ndim} dimensions" if isinstance(result, types.Array) else ""
     raise ArgumentError(
-        f"grad needs a scalar result, but {what} is {describe(result)}{shape}; reduce it to a scalar, or use jacobian or vjp"
+        f"grad needs a scalar result, but {what} is {describe(result)}; reduce it to a scalar, or use jacobian or vjp"
     )
 
 
@@ -115,4 +114,6 @@ def check_float_result(name: str, result: types.Type) -> None:
         )
     if not has_float(result):
         found = ", ".join(sorted({str(leaf) for leaf in leaves(result)}))
-        raise ArgumentError(f"the result of {name} holds no float ({found}), so it is not differentiable; return a float")
+        raise ArgumentError(
+            f"the result of {name} holds no float ({found}), so it is not differentiable; return a float"
+        )

@@ -21,7 +21,10 @@ def conjugated(primal: Any, argtypes: tuple[types.Type, ...], pairs: Any) -> Gen
     call = positions(signature, argtypes)
     writer = Writer({})
     taken = [writer.fresh(name) for name in signature.parameters]
-    star = [("*" if p.kind == p.VAR_POSITIONAL else "") + n for n, p in zip(taken, signature.parameters.values(), strict=True)]
+    star = [
+        ("*" if p.kind == p.VAR_POSITIONAL else "") + n
+        for n, p in zip(taken, signature.parameters.values(), strict=True)
+    ]
     inner = writer.use(derivative(primal, pairs), "gradient")
     found, result = writer.fresh("found"), writer.fresh("g")
     name = f"{pairs.prefix}_{primal.__name__}".replace("<lambda>", "lambda")
@@ -29,7 +32,9 @@ def conjugated(primal: Any, argtypes: tuple[types.Type, ...], pairs: Any) -> Gen
         writer.line(f"{found} = {inner}({', '.join(star)})")
         at = f"{found}[{'1' if request.value else '0'}]" if request.value or request.has_aux else found
         writer.line(f"{result} = {at}")
-        parts = [_conj(writer, call[k][1], result if request.single else f"{result}[{i}]") for i, k in enumerate(request.wrt)]
+        parts = [
+            _conj(writer, call[k][1], result if request.single else f"{result}[{i}]") for i, k in enumerate(request.wrt)
+        ]
         text = parts[0] if request.single else "(" + ", ".join(parts) + ",)"
         if request.value:
             text = f"({found}[0], {text})"

@@ -7,11 +7,13 @@ what is compiled differs: `_GeneratedBody` asks the transform for source instead
 
 from __future__ import annotations
 
+import collections
 import functools
 import inspect
 import threading
 import uuid
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -22,6 +24,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.dispatcher import Dispatcher, _FunctionCompiler
 from numba.core.registry import CPUDispatcher
+from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import NopythonTypeInference
 from numba.core.untyped_passes import IRProcessing
 
@@ -50,6 +53,12 @@ class Transform:
     def generate(self, primal: Dispatcher, argtypes: tuple[types.Type, ...]) -> Any:
         """The `Generated` source for the types of the primal's arguments."""
         raise NotImplementedError
+
+    def into(self) -> Transform:
+        """The transform that writes its result into arrays it is given."""
+        raise ArgumentError(
+            f"only what grad and value_and_grad return can write into given arrays, not a {self.prefix}"
+        )
 
     def floats(self) -> tuple[int, ...]:
         """Positions where nopython code may pass an integer for a float (see `_GeneratedBody.fold_argument_types`)."""
@@ -89,6 +98,10 @@ class _RestoreGenerated(FunctionPass):
 
 class _Pipeline(CompilerBase):
     def define_pipelines(self):
+        # Functions compiled because this one calls them inherit what is on the stack. The error model of generated
+        # code is not theirs: the primal's callees would lose their ZeroDivisionError, and as flags enter symbols, a
+        # recursive callee would not find its other signatures.
+        ConfigStack.top_or_none().discard("error_model")
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
         manager.add_pass_after(_AdoptStub, IRProcessing)
         manager.add_pass_after(_RestoreGenerated, NopythonTypeInference)
@@ -133,13 +146,28 @@ class DerivativeTypingError(errors.TypingError):
     """An error of ours, told to the inference of a nopython caller."""
 
 
-_told = threading.local()  # Numba's inference passes on messages, not causes
+class _Told(threading.local):
+    """Errors of ours that inference was told lately: Numba passes on their messages, not the errors."""
+
+    def __init__(self):
+        self.errors: collections.deque[JitgradError] = collections.deque(maxlen=32)
+
+
+_told = _Told()
 
 
 def jitgrad_cause(error: BaseException) -> JitgradError | None:
     """The error of ours that a Numba error came from, if it did."""
-    last = getattr(_told, "error", None)
-    return last if last is not None and str(last) in str(error) else None
+    text = str(error)
+    return next((e for e in reversed(_told.errors) if str(e) in text), None)
+
+
+def _bare(error: JitgradError) -> JitgradError:
+    """The error without the frames of Numba's compiler, unless NUMBA_FULL_TRACEBACKS asks for them."""
+    if not config.FULL_TRACEBACKS:
+        error = error.with_traceback(None)
+        error.__cause__, error.__suppress_context__ = None, True
+    return error
 
 
 class _Releasing(CPUDispatcher):
@@ -188,6 +216,11 @@ class Derivative(_Releasing):
     def of(cls, fn: Any, kind: str, request: Any) -> Derivative:
         """The derivative of `fn` that the engine makes for `request`; `kind` is for the reader."""
         return derivative(fn, request)
+
+    @property
+    def into(self) -> Derivative:
+        """``g.into(out, *args)`` writes the gradient into `out`: an array, or a tuple of them as `g` returns."""
+        return derivative(self.primal, self.transform.into())
 
     # ----- content --------------------------------------------------------------------------------
     def content_for_digest(self) -> tuple:
@@ -259,20 +292,27 @@ class Derivative(_Releasing):
         try:
             return super().get_call_template(args, kws)
         except JitgradError as error:
-            _told.error = error
+            _told.errors.append(error.with_traceback(None))
             raise DerivativeTypingError(f"{type(error).__name__}: {error}") from error
+
+    def compile(self, sig):
+        """Compile for a signature; errors of ours come out as themselves, however deep they were raised."""
+        try:
+            return super().compile(sig)
+        except errors.ForceLiteralArg:
+            raise
+        except errors.NumbaError as error:
+            own = jitgrad_cause(error)
+            if own is None:
+                raise
+        raise _bare(own)
 
     def _compile_for_args(self, *args, **kws):
         try:
             return super()._compile_for_args(*args, **kws)
         except JitgradError as error:
-            found: BaseException = error
-        except errors.NumbaError as error:
-            found = jitgrad_cause(error) or error
-        if isinstance(found, JitgradError) and not config.FULL_TRACEBACKS:
-            found = found.with_traceback(None)
-            found.__cause__, found.__suppress_context__ = None, True
-        raise found
+            own = error
+        raise _bare(own)
 
     # ----- pickling -------------------------------------------------------------------------------
     @property
@@ -380,6 +420,15 @@ def _table(fn: Any) -> _Table:
     return table
 
 
+def once(fn: Any, key: Any, make: Callable[[], Any]) -> Any:
+    """What `make` returns, made once for the function `fn` and kept as long as it lives."""
+    with _making:
+        table = _table(fn)
+        if key not in table:
+            table[key] = make()
+        return table[key]
+
+
 def dispatcher_of(fn: Any) -> Dispatcher:
     """The Numba dispatcher for `fn`; a plain Python function is jitted, once.
 
@@ -391,11 +440,7 @@ def dispatcher_of(fn: Any) -> Dispatcher:
     if isinstance(fn, Dispatcher):
         return fn
     if inspect.isfunction(fn):
-        with _making:
-            table = _table(fn)
-            if "dispatcher" not in table:
-                table["dispatcher"] = Jitted(fn)
-            return table["dispatcher"]
+        return once(fn, "dispatcher", lambda: Jitted(fn))
     if isinstance(fn, functools.partial):
         raise ArgumentError("a functools.partial cannot be differentiated; write a lambda or a closure instead")
     if inspect.ismethod(fn):
@@ -413,6 +458,7 @@ _wrappers: dict[Any, Dispatcher] = {}
 def _wrapper(fn: Any) -> Dispatcher:
     """An njit function around a ufunc, a `vectorize` function or a builtin such as `math.sin`."""
     if fn not in _wrappers:
+
         def call(*args):
             return fn(*args)
 
@@ -438,8 +484,4 @@ def derivative(fn: Any, transform: Any) -> Derivative:
         from jitgrad.backend.engine import transform_for
 
         transform = transform_for(transform)
-    with _making:
-        table = _table(primal)
-        if transform not in table:
-            table[transform] = Derivative(primal, transform)
-        return table[transform]
+    return once(primal, transform, lambda: Derivative(primal, transform))

@@ -6,7 +6,7 @@ derivatives in the disk cache never loads them.
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -14,8 +14,9 @@ import numba
 from numba.core import types, utils
 
 from jitgrad.backend import checks, digest, linecode
-from jitgrad.backend.dispatcher import Transform
+from jitgrad.backend.dispatcher import Transform, once
 from jitgrad.backend.structure import is_complex, leaves, positions
+from jitgrad.errors import ArgumentError
 from jitgrad.transforms.request import JvpRequest, VjpRequest
 
 
@@ -30,19 +31,46 @@ def _read(primal: Any, argtypes: tuple[types.Type, ...], request: Any) -> Any:
 def read(primal: Any, argtypes: tuple[types.Type, ...]) -> Any:
     """The program of `primal`; of a function with a rule of its own, a program that calls it."""
     from jitgrad import frontend, rules
+    from jitgrad.optimize import optimize
 
-    return frontend.read(primal if rules.lookup(primal) is None else calling(primal), argtypes)
+    program = frontend.read(primal if rules.lookup(primal) is None else calling(primal), argtypes)
+    return optimize(program)
 
 
-@functools.cache
 def calling(primal: Any) -> Any:
     """A function that does nothing but call `primal`."""
-    params = utils.pysignature(primal.py_func).parameters.values()
-    names = ", ".join(("*" if p.kind == p.VAR_POSITIONAL else "") + p.name for p in params)
+    return once(primal, "calling", lambda: _around(primal, lambda call, _: [f"return {call}"]))
+
+
+def returning(primal: Any, position: int, ndim: int) -> Any:
+    """A function that calls `primal` and returns the one number in its array argument at `position`."""
+    message = (
+        f"grad needs a scalar result, but argument {position} of {primal.__name__} does not hold exactly one number; "
+        "use jacobian or vjp"
+    )
+
+    def body(call: str, arguments: Callable[[int], str]) -> list[str]:
+        out = arguments(position)
+        index = ", ".join(["0"] * ndim) or "()"
+        return [call, f"if {out}.size != 1:", f"    raise ValueError({message!r})", f"return {out}[{index}]"]
+
+    return once(primal, ("returning", position, ndim), lambda: _around(primal, body))
+
+
+def _around(primal: Any, body: Callable[[str, Callable[[int], str]], list[str]]) -> Any:
+    """An njit function with the signature of `primal`, whose lines `body(call, argument)` gives."""
+    params = list(utils.pysignature(primal.py_func).parameters.values())
+    names = ", ".join("*" * (p.kind == p.VAR_POSITIONAL) + p.name for p in params)
+    fixed = [p.name for p in params if p.kind != p.VAR_POSITIONAL]
     name = primal.__name__ if primal.__name__.isidentifier() else "function"
-    source = f"def {name}({names}):\n    return primal_({names})\n"
+
+    def argument(k: int) -> str:
+        return fixed[k] if k < len(fixed) else f"{params[-1].name}[{k - len(fixed)}]"
+
+    lines = body(f"primal_({names})", argument)
+    source = f"def {name}({names}):\n" + "".join(f"    {line}\n" for line in lines)
     tag = digest.hexdigest(source, repr(primal))[:16]
-    fn = linecode.build(source, {"primal_": primal}, name, tag, f"<jitgrad call {name} {tag}>")
+    fn = linecode.build(source, {"primal_": primal}, name, tag, f"<jitgrad {name} {tag}>")
     fn.__defaults__ = primal.py_func.__defaults__
     return numba.njit(fn)
 
@@ -93,23 +121,38 @@ class Reverse(Transform):
     def floats(self):
         return self.request.wrt
 
+    def into(self):
+        from jitgrad.backend.into import Into
+
+        return Into(self) if self.request.seed == "one" else super().into()
+
     def generate(self, primal, argtypes):
         from jitgrad.transforms import reverse
 
         request = self.request
+        if request.outs and request.seed == "one":
+            primal, request = self._scalar_of(primal, argtypes), replace(request, outs=None)
         program = _read(primal, argtypes, request)
         result = program.result.type
         if request.seed == "argument":
             if not request.outs:
                 checks.check_float_result(primal.__name__, result)
         else:
-            if not request.outs:
-                checks.check_scalar_result(primal.__name__, result, has_aux=request.has_aux)
+            checks.check_scalar_result(primal.__name__, result, has_aux=request.has_aux)
             if not self.pairs and _complex_arguments(primal, argtypes, request.wrt):
                 from jitgrad.backend.conjugate import conjugated
 
                 return conjugated(primal, argtypes, replace(self, pairs=True))
         return reverse.emit(program, request)
+
+    def _scalar_of(self, primal, argtypes):
+        """A function that returns the one number `primal` writes into its argument."""
+        signature, name = utils.pysignature(primal.py_func), primal.__name__
+        checks.check_outs(name, signature, argtypes, self.request.outs)
+        if len(self.request.outs) != 1 or self.request.has_aux:
+            raise ArgumentError("grad with outs= takes one output argument and no auxiliary data; use vjp or jacobian")
+        (position,) = self.request.outs
+        return returning(primal, position, positions(signature, argtypes)[position][1].ndim)
 
 
 def _complex_arguments(primal: Any, argtypes: tuple[types.Type, ...], wrt: tuple[int, ...]) -> bool:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numba.core import types
 
 from jitgrad.backend.text import Text
 from jitgrad.program import ir
@@ -152,6 +153,12 @@ class Writer:
                 return f"{n(op.lhs)} {BINARY[op.fn]} {n(op.rhs)}"
             case ir.Unary():
                 return f"{UNARY[op.fn]}{n(op.operand)}"
+            case ir.Call(fn=np.where, args=[c, x, y]) if _all_scalar(op):
+                return f"{n(x)} if {n(c)} else {n(y)}"
+            case ir.Call(fn=np.clip, args=[x, lo, hi]) if _all_scalar(op):
+                np_, text = self.use(np, "np"), n(x)
+                text = text if _is_none(lo) else f"{np_}.maximum({text}, {n(lo)})"
+                return text if _is_none(hi) else f"{np_}.minimum({text}, {n(hi)})"
             case ir.Call():
                 return f"{self.use(op.fn, getattr(op.fn, '__name__', 'fn'))}({self.arguments(op)})"
             case ir.CallValue():
@@ -184,7 +191,8 @@ class Writer:
                 self.line(f"{n(op.base)}.{op.attr} = {n(op.value)}", op.loc)
             case ir.InplaceBinary():
                 self.line(f"{n(op.lhs)} {BINARY[op.fn]}= {n(op.rhs)}", op.loc)
-                self.line(f"{n(op.result)} = {n(op.lhs)}")
+                if op.result is not None:
+                    self.line(f"{n(op.result)} = {n(op.lhs)}")
             case ir.Raise():
                 if op.exception is None:
                     self.line("raise", op.loc)
@@ -195,6 +203,15 @@ class Writer:
                 self.line(f"print({', '.join(n(a) for a in op.args)})", op.loc)
             case _:
                 self.line(f"{n(op.result)} = {self.expression(op)}", op.loc)
+
+
+def _all_scalar(op: ir.Call) -> bool:
+    """Whether a NumPy function is applied to one element: Numba compiles some for arrays only."""
+    return not op.kwargs and not any(isinstance(v.type, types.ArrayCompatible) for v in (*op.args, op.result))
+
+
+def _is_none(value: ir.Value) -> bool:
+    return isinstance(value.type, types.NoneType)
 
 
 def _located(text: str, loc: ir.Location | None) -> str:

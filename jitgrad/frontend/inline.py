@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from numba.core import types
 from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaError
 from numba.core.typing.templates import Signature, fold_arguments
 
+from jitgrad import rules
+from jitgrad.errors import UnsupportedError
+from jitgrad.frontend.overloads import implementations
 from jitgrad.frontend.reader import BoundMethod, StatementReader, is_simple, literal
 from jitgrad.program import ir
 from jitgrad.program.clone import clone_block
+from jitgrad.runtime.iteration import listed
+
+
+@dataclass(frozen=True)
+class MethodReference:
+    """A method, for the question whether there is a rule for it."""
+
+    name: str
+    obj_type: types.Type
 
 
 class Inliner:
@@ -21,14 +35,15 @@ class Inliner:
     Parameters
     ----------
     read_python : callable
-        ``read_python(python_function, argtypes, inliner) -> Program``.
-    has_rule : callable
-        ``has_rule(fn) -> bool``: whether calls of `fn` are differentiated as a whole.
+        ``read_python(python_function, argtypes, inliner, dispatcher) -> Program``.
+    rule_of : callable
+        ``rule_of(fn or MethodReference)``: the rule by which calls are differentiated as a whole, or
+        None.
     """
 
-    def __init__(self, read_python: Callable, has_rule: Callable[[Any], bool]):
+    def __init__(self, read_python: Callable, rule_of: Callable[[Any], Any]):
         self.read_python = read_python
-        self.has_rule = has_rule
+        self.rule_of = rule_of
         self.in_progress: list[Any] = []
         self._programs: dict[Any, ir.Program] = {}
 
@@ -43,23 +58,74 @@ class Inliner:
         self, reader: StatementReader, fn: Any, signature: Signature, args: list, kwargs: dict, type_: types.Type
     ) -> ir.Value:
         """The value of ``fn(*args, **kwargs)``."""
-        if isinstance(fn, Dispatcher) and not self.has_rule(fn):
+        rule, inlined = self.rule_of(fn), None
+        if hasattr(rule, "implement"):
+            inlined = self._rewritten(reader, rule, args, kwargs, type_)
+        elif rule is None and isinstance(fn, Dispatcher) and fn is not listed:
             inlined = self.inline(reader, fn, signature.args, args, kwargs, type_)
-            if inlined is not None:
-                return inlined
-        return reader.emit(ir.Call(reader.new(type_), fn, args, kwargs))
+        elif rule is None and not isinstance(fn, Dispatcher):
+            inlined = self._overload(reader, fn, args, kwargs, type_)
+        return inlined or reader.emit(ir.Call(reader.new(type_), fn, args, kwargs))
 
     def method(
         self, reader: StatementReader, method: BoundMethod, signature: Signature, args: list, kwargs: dict, type_: types.Type
     ) -> ir.Value:
         """The value of ``obj.attr(*args, **kwargs)``; methods of a jitclass are functions of `obj`."""
-        obj = method.obj
+        obj, inlined = method.obj, None
         if isinstance(obj.type, types.ClassInstanceType) and method.attr in obj.type.jit_methods:
             fn = obj.type.jit_methods[method.attr]
             inlined = self.inline(reader, fn, (obj.type, *signature.args), [obj, *args], kwargs, type_)
-            if inlined is not None:
-                return inlined
-        return reader.emit(ir.Method(reader.new(type_), method.attr, obj, args, kwargs))
+        else:
+            rule = self.rule_of(MethodReference(method.attr, obj.type))
+            if hasattr(rule, "implement"):
+                inlined = self._rewritten(reader, rule, [obj, *args], kwargs, type_)
+            elif rule is None:
+                inlined = self._overload(reader, method.type, [obj, *args], kwargs, type_)
+        return inlined or reader.emit(ir.Method(reader.new(type_), method.attr, obj, args, kwargs))
+
+    def _rewritten(self, reader: StatementReader, rule: Any, args: list, kwargs: dict, type_: types.Type) -> ir.Value | None:
+        """Inline the implementation that a rule names, which takes the rule's parameters in order."""
+        bound = {
+            name: literal(value.value) if isinstance(value, rules.Default) else value
+            for name, value in rule.bind(args, kwargs).items()
+        }
+        types_ = {name: value.type for name, value in bound.items()} | {"out": type_}
+        fn = None if isinstance(rule, rules.ArrayRule) and rule.applies(types_) else rule.implement(types_)
+        if fn is None:
+            return None
+        values = list(bound.values())
+        return self.inline(reader, fn, tuple(value.type for value in values), values, {}, type_)
+
+    def _overload(self, reader: StatementReader, fn: Any, args: list, kwargs: dict, type_: types.Type) -> ir.Value | None:
+        """Inline Numba's own implementation of a function of floats that has no rule."""
+        if not any(_holds_floats(value.type) for value in [*args, *kwargs.values()]):
+            return None
+        argtypes, kwtypes = tuple(map(_precise_type, args)), {name: _precise_type(v) for name, v in kwargs.items()}
+        for found in implementations(fn, argtypes, kwtypes):
+            if found.python_function.__code__ in [getattr(f, "__code__", None) for f in self.in_progress]:
+                continue
+            try:
+                program = self.program(found.python_function, found.argtypes)
+            except (NumbaError, UnsupportedError):
+                continue
+            if not self._can_be_differentiated(program):
+                continue
+            return self._insert(reader, program, args, kwargs, type_)
+        return None
+
+    def _can_be_differentiated(self, program: ir.Program) -> bool:
+        """Whether every function of floats that `program` still calls has a rule."""
+        for op in ir.walk(program.body):
+            match op:
+                case ir.Call():
+                    known = isinstance(op.fn, Dispatcher) or self.rule_of(op.fn) is not None
+                case ir.Method():
+                    known = self.rule_of(MethodReference(op.name, op.obj.type)) is not None
+                case _:
+                    continue
+            if not known and any(_holds_floats(value.type) for value in op.operands):
+                return False
+        return True
 
     def inline(
         self, reader: StatementReader, fn: Dispatcher, argtypes: tuple, args: list, kwargs: dict, type_: types.Type
@@ -68,10 +134,15 @@ class Inliner:
         python_function = function_to_read(fn, argtypes)
         if python_function in self.in_progress:
             return None
-        key = python_function, tuple(argtypes)
+        program = self.program(python_function, tuple(argtypes), fn)
+        return self._insert(reader, program, args, kwargs, type_)
+
+    def program(self, python_function: Any, argtypes: tuple, dispatcher: Dispatcher | None = None) -> ir.Program:
+        """The Program of a callee, read once per tuple of argument types."""
+        key = python_function, argtypes
         if key not in self._programs:
-            self._programs[key] = self.read_python(python_function, tuple(argtypes), self)
-        return self._insert(reader, self._programs[key], args, kwargs, type_)
+            self._programs[key] = self.read_python(python_function, argtypes, self, dispatcher)
+        return self._programs[key]
 
     def _insert(self, reader: StatementReader, program: ir.Program, args: list, kwargs: dict, type_: types.Type) -> ir.Value:
         def default(position: int, parameter: inspect.Parameter, value: Any) -> ir.Value:
@@ -89,6 +160,24 @@ class Inliner:
         for op in clone_block(program.body, values).ops:
             reader.emit(op)
         return reader.cast(values.get(program.result, program.result), type_)
+
+
+def _holds_floats(type_: types.Type) -> bool:
+    match type_:
+        case types.Float() | types.Complex():
+            return True
+        case types.Buffer() | types.List() | types.ListType():
+            return _holds_floats(type_.dtype)
+        case types.BaseTuple():
+            return any(_holds_floats(item) for item in type_)
+    return False
+
+
+def _precise_type(value: ir.Value) -> types.Type:
+    """The type of an argument, as a literal type where it is a constant that can be one."""
+    if isinstance(value, ir.Literal) and type(value.value) in (int, str, bool, slice):
+        return types.literal(value.value)
+    return value.type
 
 
 def function_to_read(fn: Any, argtypes: tuple) -> Any:

@@ -13,9 +13,10 @@ from numba.misc.special import prange
 
 from jitgrad.frontend.reader import StatementReader, literal
 from jitgrad.program import ir
+from jitgrad.runtime.iteration import listed
 
 RANGES = (range, prange, numba.prange)
-INDEXABLE = (types.Buffer, types.UniTuple, types.NamedUniTuple, types.List, types.ListType, types.UnicodeType)
+INDEXABLE = (types.Buffer, types.UniTuple, types.NamedUniTuple, types.List, types.ListType, types.UnicodeType, types.RangeType)
 
 
 @dataclass
@@ -50,8 +51,18 @@ def iteration(reader: StatementReader, iterable: ir.Value) -> Iteration:
     if isinstance(iterable.type, INDEXABLE):
         count = reader.inliner.length(reader, iterable)
         return Iteration(count, lambda index, type_: reader.emit(ir.GetItem(reader.new(type_), iterable, (index,))))
+    match iterable.type:
+        case types.NumpyFlatType() if isinstance(made, ir.GetAttr):
+            count, index_of = _every_index(reader, _lengths(reader, made.base))
+            return Iteration(count, lambda index, type_: _element(reader, made.base, index_of(index), type_))
+        case types.NumpyNdEnumerateType() if isinstance(made, ir.Call):
+            return _ndenumerate(reader, made)
+        case types.NumpyNdIndexType() if isinstance(made, ir.Call):
+            return _ndindex(reader, made)
+        case types.DictType() | types.DictKeysIterableType() | types.DictValuesIterableType() | types.DictItemsIterableType() | types.Set():
+            return iteration(reader, _listed(reader, iterable))
     raise reader.unsupported(
-        f"a loop over {iterable.type} is not supported", "loop over a range, an array, a tuple or a list"
+        f"a loop over {iterable.type} is not supported", "loop over a range, an array, a tuple, a list or a dictionary"
     )
 
 
@@ -112,3 +123,57 @@ def _zip(reader: StatementReader, made: ir.Call) -> Iteration:
         return reader.emit(ir.BuildTuple(reader.new(type_), items))
 
     return Iteration(count, item)
+
+
+def _ndenumerate(reader: StatementReader, made: ir.Call) -> Iteration:
+    array = made.args[0]
+    count, index_of = _every_index(reader, _lengths(reader, array))
+
+    def item(index: ir.Value, type_: types.Type) -> ir.Value:
+        position = index_of(index)
+        number = reader.emit(ir.BuildTuple(reader.new(type_[0]), position))
+        return reader.emit(ir.BuildTuple(reader.new(type_), [number, _element(reader, array, position, type_[1])]))
+
+    return Iteration(count, item)
+
+
+def _ndindex(reader: StatementReader, made: ir.Call) -> Iteration:
+    lengths = made.args
+    if len(lengths) == 1 and isinstance(lengths[0].type, types.BaseTuple):
+        lengths = reader.tuple_items(lengths[0])
+    count, index_of = _every_index(reader, lengths)
+    return Iteration(count, lambda index, type_: reader.emit(ir.BuildTuple(reader.new(type_), index_of(index))))
+
+
+def _lengths(reader: StatementReader, array: ir.Value) -> list[ir.Value]:
+    shape_type = types.UniTuple(types.intp, array.type.ndim)
+    shape = reader.emit(ir.GetAttr(reader.new(shape_type), array, "shape"))
+    return reader.tuple_items(shape)
+
+
+def _element(reader: StatementReader, array: ir.Value, position: list[ir.Value], type_: types.Type) -> ir.Value:
+    return reader.emit(ir.GetItem(reader.new(type_), array, tuple(position)))
+
+
+def _every_index(
+    reader: StatementReader, lengths: list[ir.Value]
+) -> tuple[ir.Value, Callable[[ir.Value], list[ir.Value]]]:
+    """The number of elements of an array, and its index from an element's number, in C order."""
+    count: ir.Value = literal(1)
+    for length in lengths:
+        count = reader.binary(operator.mul, count, length, types.intp)
+
+    def index_of(number: ir.Value) -> list[ir.Value]:
+        position = []
+        for length in reversed(lengths):
+            position.append(reader.binary(operator.mod, number, length, types.intp))
+            number = reader.binary(operator.floordiv, number, length, types.intp)
+        return position[::-1]
+
+    return count, index_of
+
+
+def _listed(reader: StatementReader, iterable: ir.Value) -> ir.Value:
+    """A list of the items of an iterable that has no positions."""
+    item = iterable.type.iterator_type.yield_type
+    return reader.call(listed, [iterable], types.List(item))

@@ -12,6 +12,7 @@ from numba.typed import List
 
 from jitgrad.backend.writer import Writer
 from jitgrad.errors import UnsupportedError
+from jitgrad.frontend.maps import write_map
 from jitgrad.program import ir
 
 
@@ -45,6 +46,8 @@ class Printer:
                 self._branch(op)
             case ir.Loop():
                 self._loop(op)
+            case ir.Map():
+                write_map(self.writer, op)
             case ir.Cast():
                 self._cast(op)
             case ir.Call() | ir.Method() | ir.CallValue() if op.result.type == types.none:

@@ -6,6 +6,7 @@ it with branches and loops.
 
 from __future__ import annotations
 
+import enum
 import operator
 from dataclasses import dataclass
 from types import EllipsisType
@@ -47,7 +48,7 @@ def is_simple(value: Any) -> bool:
         return all(is_simple(item) for item in value)
     if isinstance(value, slice):
         return is_simple((value.start, value.stop, value.step))
-    return isinstance(value, SIMPLE)
+    return isinstance(value, SIMPLE) and not isinstance(value, enum.Enum)
 
 
 def literal(value: Any, type_: types.Type | None = None) -> ir.Literal:
@@ -274,7 +275,7 @@ class StatementReader:
 
     def _getattr(self, base: ir.Value, attr: str, target: str) -> ir.Value:
         type_ = self.typed.typemap[target]
-        if isinstance(base, ir.Global) and isinstance(base.type, (types.Module, types.EnumClass)):
+        if isinstance(base, ir.Global) and isinstance(base.type, (types.Module, types.EnumClass, types.EnumMember)):
             return constant(getattr(base.value, attr), type_, attr)
         if isinstance(type_, types.BoundFunction):
             return BoundMethod("t", type_, base, attr)
@@ -343,6 +344,8 @@ class StatementReader:
         fn = known_function(callee)
         if fn is None:
             return self.emit(ir.CallValue(self.new(type_), callee, args, kwargs))
+        if isinstance(callee.type, types.ExceptionClass):  # a raise statement has its class and arguments
+            return ir.Undefined("t", type_)
         special = self._special_call(fn, args, target)
         if special is not None:
             return special

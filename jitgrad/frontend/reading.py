@@ -8,7 +8,9 @@ from typing import Any
 from numba.core import types
 from numba.core.dispatcher import Dispatcher
 
-from jitgrad.frontend.inline import Inliner, function_to_read
+from jitgrad import rules
+from jitgrad.frontend.fuse import fuse
+from jitgrad.frontend.inline import Inliner, MethodReference, function_to_read
 from jitgrad.frontend.simplify import simplify
 from jitgrad.frontend.ssa import build
 from jitgrad.frontend.typed import typed_function
@@ -35,33 +37,39 @@ def read(
     options : dict, optional
         Target options that override those of the dispatcher.
     has_rule : callable, optional
-        ``has_rule(fn)``: whether calls of `fn` are kept as calls. By default those with a derivative
-        rule are.
+        ``has_rule(fn)``: whether calls of `fn` (a function or a `MethodReference`) are kept as calls.
+        By default those with a derivative rule are.
 
     Returns
     -------
     Program
     """
-    python_function, given = fn, {}
+    python_function, given, dispatcher = fn, {}, None
     if isinstance(fn, Dispatcher):
+        dispatcher = fn
         python_function = function_to_read(fn, tuple(argtypes))
         given = {name: fn.targetoptions[name] for name in OPTIONS if name in fn.targetoptions}
-    program = _read_python(python_function, tuple(argtypes), Inliner(_read_python, has_rule or _has_rule))
+    inliner = Inliner(_read_python, rule_of if has_rule is None else lambda fn: has_rule(fn) or None)
+    program = _read_python(python_function, tuple(argtypes), inliner, dispatcher)
+    fuse(program, inliner)
     program.options = given | (options or {})
     return program
 
 
-def _read_python(python_function: Any, argtypes: tuple[types.Type, ...], inliner: Inliner) -> ir.Program:
+def _read_python(
+    python_function: Any, argtypes: tuple[types.Type, ...], inliner: Inliner, dispatcher: Dispatcher | None = None
+) -> ir.Program:
     inliner.in_progress.append(python_function)
     try:
-        program = build(typed_function(python_function, argtypes), inliner)
+        program = build(typed_function(python_function, argtypes, dispatcher), inliner)
     finally:
         inliner.in_progress.pop()
     simplify(program)
     return program
 
 
-def _has_rule(fn: Any) -> bool:
-    from jitgrad import rules  # rules are Programs' users: imported late to keep the rooms' order
-
-    return rules.lookup(fn) is not None
+def rule_of(fn: Any) -> Any:
+    """The derivative rule of a function or method, or None."""
+    if isinstance(fn, MethodReference):
+        return rules.lookup_method(fn.name, fn.obj_type)
+    return rules.lookup(fn)

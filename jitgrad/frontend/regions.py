@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import linecache
 from dataclasses import dataclass
+from typing import Any
 
 from numba.core import ir
 from numba.core.controlflow import CFGraph
@@ -56,8 +57,7 @@ class Structurer:
         self._merge_chains()
         self._find_iterators()
         self._join_short_circuits()
-        loops = sorted(self._graph(self.nodes, self.entry, [END]).loops().values(), key=lambda loop: len(loop.body))
-        pending = [(loop.header, set(loop.body)) for loop in loops]
+        pending = self._loops_inside_out()
         for position, (header, body) in enumerate(pending):
             added = self._collapse_loop(header, {label for label in body if label in self.nodes})
             for _, outer in pending[position + 1 :]:
@@ -166,6 +166,21 @@ class Structurer:
             del self.nodes[second_label]
             return True
         return False
+
+    def _loops_inside_out(self) -> list[tuple[Any, set]]:
+        """Headers and members of all loops: inner ones first, later ones in the bytecode before earlier ones.
+
+        A loop that runs just before a `break` of another is no part of that, but may be taken into it:
+        it has a higher offset.
+        """
+        found = [(loop.header, set(loop.body)) for loop in self._graph(self.nodes, self.entry, [END]).loops().values()]
+        found.sort(key=lambda loop: str(loop[0]).rjust(20), reverse=True)
+        ordered: list[tuple[Any, set]] = []
+        while found:
+            ready = next(loop for loop in found if not any(other[1] < loop[1] for other in found))
+            found.remove(ready)
+            ordered.append(ready)
+        return ordered
 
     # ----- loops -----------------------------------------------------------------------------
     def _collapse_loop(self, header, members: set) -> set:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 from numba.core import types
 from numba.misc.special import prange
@@ -11,7 +12,10 @@ from jitgrad.program import ir
 from jitgrad.program.clone import defined, replace_values
 
 PURE_CALLS = (range, prange, slice, zip, enumerate, len, bool, min, max, abs, float, int, complex)
-FOLDED = {operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.add, operator.sub}
+FOLDED = {
+    operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.add, operator.sub, operator.mul,
+    operator.floordiv,
+}
 RAISING = {operator.truediv, operator.floordiv, operator.mod, operator.pow, operator.matmul, operator.lshift, operator.rshift}
 
 
@@ -20,9 +24,12 @@ def simplify(program: ir.Program) -> None:
     while True:
         values: dict[ir.Value, ir.Value] = {}
         _decide(program.body, values)
-        replace_values(program.body, values)
-        program.result = resolved(program.result, values)
-        if not _sweep(program) and not values:
+        changed = replace_values(program.body, values)
+        result = resolved(program.result, values)
+        changed |= result is not program.result
+        program.result = result
+        changed |= _sweep(program)
+        if not changed:
             return
 
 
@@ -36,6 +43,7 @@ def resolved(value: ir.Value, values: dict[ir.Value, ir.Value]) -> ir.Value:
 def _decide(block: ir.Block, values: dict[ir.Value, ir.Value]) -> None:
     """Flatten branches whose condition is known and find carried values that never change."""
     ops: list[ir.Op] = []
+    flags: dict[ir.Value, tuple[ir.If, Any, Any]] = {}  # results of branches that are one constant or another
     for op in block.ops:
         for inner in op.blocks:
             _decide(inner, values)
@@ -58,6 +66,9 @@ def _decide(block: ir.Block, values: dict[ir.Value, ir.Value]) -> None:
                     values[out] = ir.Value("t", types.boolean)
                     ops.append(ir.Unary(values[out], operator.not_, condition, loc=op.loc))
             _drop(op, lambda out, _: out not in values, ("outs", "then_yields", "else_yields"))
+            for out, then, orelse in zip(op.outs, op.then_yields, op.else_yields):
+                if _is_plain(then) and _is_plain(orelse) and then.value != orelse.value:
+                    flags[out] = op, then.value, orelse.value
         elif isinstance(op, ir.Loop):
             for param, init, out, yielded in zip(op.params, op.inits, op.outs, op.yields):
                 yielded = resolved(yielded, values)
@@ -76,9 +87,18 @@ def _decide(block: ir.Block, values: dict[ir.Value, ir.Value]) -> None:
             if isinstance(operand, ir.Undefined):
                 values[op.result] = ir.Undefined(operand.name, op.result.type)
                 continue
+        elif isinstance(op, ir.Binary) and op.fn is operator.eq and resolved(op.lhs, values) in flags:
+            branch, then, orelse = flags[resolved(op.lhs, values)]
+            if isinstance(op.rhs, ir.Literal) and op.rhs.value == then:
+                values[op.result] = resolved(branch.cond, values)
+                continue
+            if isinstance(op.rhs, ir.Literal) and op.rhs.value == orelse:
+                ops.append(ir.Unary(op.result, operator.not_, branch.cond, loc=op.loc))
+                continue
         elif isinstance(op, ir.Binary) and op.fn in FOLDED:
             lhs, rhs = resolved(op.lhs, values), resolved(op.rhs, values)
-            if _is_plain(lhs) and _is_plain(rhs) and op.result.type in (types.boolean, types.intp):
+            divides = op.fn is not operator.floordiv or isinstance(rhs, ir.Literal) and rhs.value != 0
+            if _is_plain(lhs) and _is_plain(rhs) and divides and op.result.type in (types.boolean, types.intp):
                 values[op.result] = ir.Literal("t", op.result.type, op.fn(lhs.value, rhs.value))
                 continue
         ops.append(op)

@@ -7,12 +7,17 @@ prunes dead branches and infers types; we stop before anything that only serves 
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 from numba.core import compiler, compiler_lock, ir, ir_utils, types, untyped_passes, withcontexts
 from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
+from numba.core.cpu import ParallelOptions
+from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaWarning
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import NopythonTypeInference
 from numba.core.unsafe import eh
@@ -134,12 +139,44 @@ class TypingPipeline(compiler.CompilerBase):
         return [manager]
 
 
-def typed_function(python_function: Any, argtypes: tuple[types.Type, ...]) -> TypedFunction:
-    """Type `python_function` for `argtypes` (folded: one per parameter)."""
-    typing_context, target_context = cpu_target.typing_context, cpu_target.target_context
+def flags_of(dispatcher: Dispatcher) -> compiler.Flags:
+    """The flags that `dispatcher` compiles with.
+
+    Numba compiles the implementations of NumPy functions once per set of flags, already while it
+    infers types: with the primal's flags inference reuses what compiling the primal has made.
+    """
+    compiling = dispatcher._compiler
     flags = compiler.Flags()
-    flags.nrt = True
-    with compiler_lock.global_compiler_lock:
+    compiling.targetdescr.options.parse_as_flags(flags, compiling.targetoptions)
+    flags = compiling._customize_flags(flags)
+    flags.auto_parallel = ParallelOptions(False)  # comprehensions would become parallel loops
+    return flags
+
+
+def typed_function(
+    python_function: Any, argtypes: tuple[types.Type, ...], dispatcher: Dispatcher | None = None
+) -> TypedFunction:
+    """Type `python_function` for `argtypes` (folded: one per parameter).
+
+    Parameters
+    ----------
+    dispatcher : Dispatcher, optional
+        The dispatcher whose calls run `python_function`.
+    """
+    if inspect.isgeneratorfunction(python_function):
+        code = python_function.__code__
+        loc = ir.Loc(code.co_filename, code.co_firstlineno)
+        raise _unsupported(loc, "generator functions cannot be differentiated", "return a list or an array")
+    typing_context, target_context = cpu_target.typing_context, cpu_target.target_context
+    if dispatcher is not None:
+        flags = flags_of(dispatcher)
+        compiling = dispatcher._compiling_counter  # lets inference see that a call of it is recursive
+    else:
+        flags = compiler.Flags()
+        flags.nrt = True
+        compiling = contextlib.nullcontext()
+    with compiler_lock.global_compiler_lock, warnings.catch_warnings(), compiling:
+        warnings.simplefilter("ignore", NumbaWarning)  # the primal's own compilation warns
         typing_context.refresh()
         target_context.refresh()
         pipeline = TypingPipeline(typing_context, target_context, None, tuple(argtypes), None, flags, {})

@@ -153,15 +153,19 @@ class Liveness:
         return live
 
     def _before_loop(self, loop: Repeat, after: set[str]) -> set[str]:
-        variable = self.variables.variable
+        variable, assigned = self.variables.variable, self._loop_assigned(loop)
+        # What the loop assigns comes around it only by a phi of its header, says Numba's SSA form: this
+        # keeps out variables that a test of a flag seems to read unassigned.
+        around = self.variables.header_types.get(loop.label, {}).keys() | after
         at_header = set(after) if loop.header else set()
         while True:
             end = at_header | after | ({loop.again} if loop.again else set())
             start = self.before(loop.body, end)
             if loop.header and loop.header.item is not None:
                 start.discard(variable(loop.header.item.name))
+            start = {v for v in start if v not in assigned or v in around}
             if start <= at_header:
                 break
             at_header |= start
-        loop.carried = [v for v in self._loop_assigned(loop) if v in at_header or v in after]
+        loop.carried = [v for v in assigned if v in at_header or v in after]
         return at_header

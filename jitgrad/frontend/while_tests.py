@@ -89,10 +89,16 @@ class _Match:
             return False
         if not self._used_only_here(label):
             return False
-        return all(
-            to == other_to or self.chains(to, other_to, 0, depth + 1)
-            for to, other_to in ((a.truebr, b.truebr), (a.falsebr, b.falsebr))
-        )
+        ways = ((self._place(a.truebr), self._place(b.truebr)), (self._place(a.falsebr), self._place(b.falsebr)))
+        return all(to == other_to or self.chains(to, other_to, 0, depth + 1) for to, other_to in ways)
+
+    def _place(self, label: int) -> int:
+        """Where a jump to `label` leads through blocks that only jump."""
+        seen = set()
+        while len(self.blocks[label].body) == 1 and isinstance(self.blocks[label].body[0], ir.Jump) and label not in seen:
+            seen.add(label)
+            label = self.blocks[label].body[0].target
+        return label
 
     def _used_only_here(self, label: int) -> bool:
         """Whether the temporaries of the first chain stay in their block."""

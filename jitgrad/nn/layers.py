@@ -35,17 +35,17 @@ def patches(x, height, width):
     """
     n, rows, columns, channels = x.shape
     out_rows, out_columns = rows - height + 1, columns - width + 1
-    out = np.empty((n * out_rows * out_columns, height * width * channels), x.dtype)
+    # In a row of pixels, a window's part is one run of numbers; the innermost loop copies it.
+    pixels = x.reshape((n, rows, columns * channels))
+    run = width * channels
+    out = np.empty((n * out_rows * out_columns, height * run), x.dtype)
     for i in range(n):
         for r in range(out_rows):
             for c in range(out_columns):
                 row = (i * out_rows + r) * out_columns + c
-                column = 0
                 for a in range(height):
-                    for b in range(width):
-                        for k in range(channels):
-                            out[row, column] = x[i, r + a, c + b, k]
-                            column += 1
+                    for b in range(run):
+                        out[row, a * run + b] = pixels[i, r + a, c * channels + b]
     return out
 
 

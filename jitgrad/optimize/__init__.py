@@ -3,12 +3,14 @@
 What is not computed need not be differentiated, and what is computed once is taped once. All passes keep
 results bit for bit.
 
+aliases     other names of the same value
 unroll      loops with a small constant trip count
 hoist       arithmetic that does not change in a loop
 common      values that were computed or loaded before
 deadcode    what neither the result nor memory depends on
 """
 
+from jitgrad.optimize.aliases import resolve_aliases
 from jitgrad.optimize.common import share_common_values
 from jitgrad.optimize.deadcode import remove_dead_code
 from jitgrad.optimize.hoist import hoist_invariants
@@ -18,6 +20,7 @@ from jitgrad.program import ir
 
 def optimize(program: ir.Program) -> ir.Program:
     """Optimize `program` in place and return it."""
+    resolve_aliases(program)
     remove_dead_code(program)
     unroll_small_loops(program)
     hoist_invariants(program)

@@ -42,6 +42,7 @@ def _is_small(op: ir.Loop) -> bool:
 
 
 def _unrolled(op: ir.Loop, values: dict[ir.Value, ir.Value]) -> list[ir.Op]:
+    replace_values(ir.Block([op]), values)  # loops inside it are unrolled already
     ops: list[ir.Op] = []
     carried = list(op.inits)
     for k in range(op.count.value):

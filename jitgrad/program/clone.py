@@ -57,18 +57,30 @@ def _clone(part: Any, values: dict[ir.Value, ir.Value]) -> Any:
     return part
 
 
-def replace_values(block: ir.Block, values: dict[ir.Value, ir.Value]) -> None:
-    """Replace operands everywhere in `block`, in place, following chains of replacements."""
+def replace_values(block: ir.Block, values: dict[ir.Value, ir.Value]) -> bool:
+    """Replace operands everywhere in `block`, in place, following chains of replacements.
+
+    Returns
+    -------
+    bool
+        Whether any operand was replaced.
+    """
     if not values:
-        return
+        return False
     final = {}
     for value in values:
         target = value
         while target in values:
             target = values[target]
         final[value] = target
+    changed = False
     for op in ir.walk(block):
         for field in fields(op):
             part = getattr(op, field.name)
-            if field.name not in DEFINING_FIELDS and not isinstance(part, ir.Block):
-                setattr(op, field.name, _clone(part, final))
+            if field.name in DEFINING_FIELDS or not isinstance(part, (ir.Value, list, tuple, dict)):
+                continue
+            new = _clone(part, final)
+            if new is not part and new != part:
+                setattr(op, field.name, new)
+                changed = True
+    return changed

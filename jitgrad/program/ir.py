@@ -145,9 +145,12 @@ class Binary(Op):
 
 @dataclass(eq=False)
 class InplaceBinary(Op):
-    """``lhs fn= rhs`` on a mutable object; `fn` is the immutable operator (`operator.add`)."""
+    """``lhs fn= rhs`` on a mutable object; `fn` is the immutable operator (`operator.add`).
 
-    result: Value
+    `result` is another name of `lhs`; None once all uses of it say `lhs`.
+    """
+
+    result: Value | None
     fn: Callable
     lhs: Value
     rhs: Value

@@ -23,7 +23,7 @@ from jitgrad.rules.registry import (
 )
 from jitgrad.runtime.kernels import namespace as kernels_namespace
 
-from jitgrad.rules import elementwise, joining, products, reductions, shapes, special  # isort: skip  # noqa: F401
+from jitgrad.rules import allocation, decompositions, elementwise, indexing, joining, linalg, products, random, reductions, shapes, special  # isort: skip  # noqa: F401
 
 __all__ = [
     "AllocRule", "ArrayRule", "Choose", "Default", "MutatingRule", "RefusedRule", "RewriteRule", "Rule", "ScalarRule", "ZeroRule",

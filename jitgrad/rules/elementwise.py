@@ -225,9 +225,9 @@ def lookup_where() -> ScalarRule:
 
 
 scalar(
-    np.nan_to_num, params=("x", "copy", "nan"), keywords=("x", "copy", "nan"), value="nan if x != x else x",
-    push=("0.0 if x != x else dot", None, "dot if x != x else 0.0"), pull=("0.0 if x != x else ct", None, "ct if x != x else 0.0"),
-    points=((2.0, True, 0.0),), note="elements that are replaced have slope zero",
+    np.nan_to_num, params=("x", "copy", "nan", "posinf", "neginf"), push=("dot if np.isfinite(x) else 0.0", None, None, None, None),
+    pull=("ct if np.isfinite(x) else 0.0", None, None, None, None), points=((2.0,), (-3.0,)),
+    note="elements that are replaced have slope zero, and the replacements are constants",
 )  # fmt: skip
 
 # ----- complex parts --------------------------------------------------------------------------------

@@ -121,7 +121,7 @@ register(
 )  # fmt: skip
 register(
     ArrayRule(
-        functions=(np.vstack, *([np.row_stack] if hasattr(np, "row_stack") and np.lib.NumpyVersion(np.__version__) < "2.0.0" else [])),
+        functions=tuple(dict.fromkeys((np.vstack, getattr(np, "row_stack", np.vstack)))),
         params="tup", push={"tup": _vstack_push},
         pull={"tup": _join_pull("tup", lambda item: "0", lambda item, k: "1" if item.ndim < 2 else f"tup_shape[{k}][0]")},
         cases=(_arrays((3,), (3,)), _arrays((2, 3), (1, 3))),
@@ -151,7 +151,8 @@ def _broadcast_arrays_push(types):
     lines = [f"def broadcast_push(dot, out):\n    all = ({items},)"]
     for k in range(n):
         lines.append(f"    t{k} = np.broadcast_to(dot[{k}], all[{k}].shape).copy()")
-    lines.append(f"    return ({', '.join(f't{k}' for k in range(n))},)")
+    names = ", ".join(f"t{k}" for k in range(n))
+    lines.append(f"    return [{names}]" if isinstance(types["out"], nbtypes.List) else f"    return ({names},)")
     return generated("broadcast_push", "\n".join(lines) + "\n")
 
 
@@ -250,7 +251,7 @@ _LISTS = (
 register(
     ArrayRule(
         functions=(np.array,), params="object, dtype=None", when=_buildable, push={"object": Choose(_array_tangent)},
-        pull={"object": _array_pull("object")}, cases=(*_LISTS, lambda rng: (rng.normal(size=(2, 3)),)),
+        pull={"object": _array_pull("object")}, cases=_LISTS,
     )
 )  # fmt: skip
 register(

@@ -30,7 +30,7 @@ What transforms ask
 What an array rule's functions may need, told by their parameter names: ``out`` (the result), a
 parameter of the rule by name (its value at the call), ``<param>_shape`` (a tuple; for a tuple of arrays,
 the tuple of their shapes), ``<param>_dtype`` and ``out_dtype`` (the NumPy scalar type, written as text such as ``np.float32``; it decides the dtype of what is
-returned where this may differ from the cotangent's). The first parameter is the cotangent ``ct`` or
+returned where this may differ from the cotangent's). A parameter's own name (``window_shape``) comes first. The first parameter is the cotangent ``ct`` or
 the tangent ``dot``; both may have any layout. A value whose name is in ``needs`` is not modified, and
 what is returned is a fresh array of exactly the argument's shape (a scalar for a scalar), or of
 exactly the result's shape for a tangent. Arguments without a derivative (integers, booleans, None)
@@ -504,7 +504,17 @@ class RewriteRule(Rule):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ZeroRule(Rule):
-    """A function whose derivative is zero wherever it exists."""
+    """A function whose derivative is zero wherever it exists.
+
+    Attributes
+    ----------
+    active_reason, active_way_out : str
+        When not empty, an active argument is an error with this reason and way out: the result is a
+        constant only as long as its arguments are (draws from a gamma distribution).
+    """
+
+    active_reason: str = ""
+    active_way_out: str = ""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

@@ -39,7 +39,7 @@ for _fns, _methods, _attributes, _params in (
 register(ArrayRule(functions=(np.atleast_1d, np.atleast_2d, np.atleast_3d), params="*arys", view=True))
 register(
     RefusedRule(
-        methods=("view", "itemset"), functions=(np.lib.stride_tricks.as_strided,),
+        methods=("view", "itemset", "number.view"), functions=(np.lib.stride_tricks.as_strided, np.frombuffer),
         reason="it reinterprets memory, which a derivative array does not mirror", way_out="index or reshape the array instead",
     )
 )  # fmt: skip

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from jitgrad.rules.elementwise import LINE, scalar, unary
+from jitgrad.rules.registry import RefusedRule, register
 from jitgrad.runtime import kernels
 
 _TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
@@ -31,4 +32,10 @@ unary(
 scalar(
     kernels.sinc_derivative, params=("x", "y"), partials=(None, "sinc_derivative(x + 1, y)"),
     points=tuple((n, x) for n in (1, 2, 3) for x in (0.0, 0.1, 1.0, -2.3, 9.7)), reference="diff(lambda t: sinc(pi * t), y, int(x))",
+)  # fmt: skip
+register(
+    RefusedRule(
+        functions=(np.polynomial.polynomial.Polynomial,), reason="its coefficients live inside an object",
+        way_out="keep the coefficients in an array and call np.polynomial.polynomial.polyval",
+    )
 )  # fmt: skip

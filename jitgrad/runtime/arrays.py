@@ -14,11 +14,14 @@ from numba import njit
 
 
 @functools.cache
-def add_reduced(source_ndim: int, target_ndim: int) -> Any:
+def add_reduced(source_ndim: int, target_ndim: int, sign: str = "+") -> Any:
     """``add_reduced(target, source)``: add `source`, summed over the axes that were broadcast.
 
     `target` has at most as many axes as `source`; its axes of size one, and those it lacks, are summed.
+    With `sign` "-" it is ``subtract_reduced``. Elements go last to first: where `target` and `source` are
+    parts of the same memory this is the adjoint of an update that Numba made first to last.
     """
+    name = "add_reduced" if sign == "+" else "subtract_reduced"
     source = [f"k{d}" for d in range(source_ndim)]
     offset = source_ndim - target_ndim
     steps = [f"    s{d} = 0 if target.shape[{d}] == 1 else 1" for d in range(target_ndim)]
@@ -26,11 +29,11 @@ def add_reduced(source_ndim: int, target_ndim: int) -> Any:
     if offset < 0:  # leading axes of size one that the store dropped
         steps = [f"    s{d} = 0 if target.shape[{d}] == 1 else 1" for d in range(-offset, target_ndim)]
         target = ["0"] * -offset + [f"k{d + offset} * s{d}" for d in range(-offset, target_ndim)]
-    lines = ["def add_reduced(target, source):", *steps]
+    lines = [f"def {name}(target, source):", *steps]
     for d in range(source_ndim):
-        lines.append("    " * (d + 1) + f"for k{d} in range(source.shape[{d}]):")
-    lines.append("    " * (source_ndim + 1) + f"target[{', '.join(target)}] += source[{', '.join(source)}]")
-    return _compile("\n".join(lines), "add_reduced")
+        lines.append("    " * (d + 1) + f"for k{d} in range(source.shape[{d}] - 1, -1, -1):")
+    lines.append("    " * (source_ndim + 1) + f"target[{', '.join(target)}] {sign}= source[{', '.join(source)}]")
+    return _compile("\n".join(lines), name)
 
 
 @functools.cache

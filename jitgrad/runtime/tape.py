@@ -5,6 +5,9 @@ Ordinary nopython code on ordinary arrays, so that a derivative can itself be di
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -27,3 +30,16 @@ def grow(strip, size):
 def store(strip, at, array):
     """Copy the elements of `array`, in C order, to ``strip[at:]``."""
     strip[at : at + array.size] = array.ravel()
+
+
+@functools.cache
+def put(ndim: int) -> Any:
+    """``put(strip, k, array)``: ``strip[k] = array`` for an array of `ndim` axes, element by element."""
+    index = [f"k{d}" for d in range(ndim)]
+    lines = ["def put(strip, k, array):"]
+    for d in range(ndim):
+        lines.append("    " * (d + 1) + f"for k{d} in range(array.shape[{d}]):")
+    lines.append("    " * (ndim + 1) + f"strip[{', '.join(['k', *index])}] = array[{', '.join(index) or '()'}]")
+    namespace: dict[str, Any] = {}
+    exec("\n".join(lines), namespace)
+    return njit(error_model="numpy")(namespace["put"])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numba.core import types
 
+from jitgrad.analysis.extents import Extents
 from jitgrad.backend.writer import Writer
 from jitgrad.program import ir
 
@@ -53,12 +54,23 @@ def placeholder(writer: Writer, typ: types.Type) -> str | None:
     return None
 
 
-def write_map(writer: Writer, op: ir.Map) -> None:
+def stretches(extents: Extents, op: ir.Map, value: ir.Value, axis: int) -> bool:
+    """Whether an input of a map may have to be broadcast along one of its own axes."""
+    own = extents(value, axis)
+    return own is None or own != extents(op.result, op.result.type.ndim - value.type.ndim + axis)
+
+
+def write_map(writer: Writer, op: ir.Map, extents: Extents) -> None:
     """An elementwise expression as an allocation and a loop nest."""
     np_ = writer.use(np, "np")
     arrays = [v for v in op.inputs if isinstance(v.type, types.Array)]
     shapes = ", ".join(f"{writer.name(v)}.shape" for v in arrays)
-    shape = shapes if len(arrays) == 1 else f"{np_}.broadcast_shapes({shapes})"
+    full = [v for v in arrays if v.type.ndim == op.result.type.ndim]
+    alike = [v for v in full if not any(stretches(extents, op, v, axis) for axis in range(v.type.ndim))]
+    if len(arrays) == 1 or (alike and len(alike) == len(arrays)):
+        shape = f"{writer.name(alike[0] if alike else arrays[0])}.shape"
+    else:
+        shape = f"{np_}.broadcast_shapes({shapes})"
     out = writer.name(op.result)
     dtype = op.result.type.dtype
     writer.line(f"{out} = {np_}.empty({shape}, {np_}.{'bool_' if isinstance(dtype, types.Boolean) else dtype})", op.loc)
@@ -68,7 +80,7 @@ def write_map(writer: Writer, op: ir.Map) -> None:
         offset = len(counters) - value.type.ndim
         parts = []
         for axis in range(value.type.ndim):
-            if len(arrays) > 1:
+            if len(arrays) > 1 and stretches(extents, op, value, axis):
                 step = writer.fresh("step")
                 writer.line(f"{step} = 0 if {writer.name(value)}.shape[{axis}] == 1 else 1")
                 parts.append(f"{counters[offset + axis]} * {step}")

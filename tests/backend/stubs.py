@@ -31,7 +31,9 @@ class Scaled(Transform):
         if argtypes and isinstance(argtypes[0], types.Integer):
             raise ArgumentError("argument 0 is an integer; pass a float")
         names = _names(primal)
-        return Generated(f"def scaled_f({names}):\n    return {self.factor} * primal({names})\n", {"primal": primal}, "scaled_f")
+        return Generated(
+            f"def scaled_f({names}):\n    return {self.factor} * primal({names})\n", {"primal": primal}, "scaled_f"
+        )
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,9 @@ class Shifted(Transform):
 
     def generate(self, primal, argtypes):
         names = _names(primal)
-        return Generated(f"def shifted_f(shift_, {names}):\n    return primal({names}) + shift_\n", {"primal": primal}, "shifted_f")
+        return Generated(
+            f"def shifted_f(shift_, {names}):\n    return primal({names}) + shift_\n", {"primal": primal}, "shifted_f"
+        )
 
 
 @dataclass(frozen=True)

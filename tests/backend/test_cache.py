@@ -170,7 +170,9 @@ def test_main_script_is_cached(project):
     script.write_text(textwrap.dedent(SIMPLE).lstrip() + RUN.replace("functions.f", "f").replace(", functions", ""))
     env = environment(str(ROOT))
     found = [
-        subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=env, check=True).stdout.split()
+        subprocess.run(
+            [sys.executable, str(script)], capture_output=True, text=True, env=env, check=True
+        ).stdout.split()
         for _ in range(2)
     ]
     assert found == [["60.0", "0", "1", "False"], ["60.0", "1", "0", "False"]]
@@ -183,7 +185,19 @@ def test_keys_of_types():
 
     first = collections.namedtuple("P", "x y")
     second = collections.namedtuple("P", "x z")
-    values = [1, 1.0, (1, 1.0), [1.0], np.zeros(2), np.zeros(2, np.float32), np.zeros((2, 2)), np.zeros((2, 2)).T, "a", None, True]
+    values = [
+        1,
+        1.0,
+        (1, 1.0),
+        [1.0],
+        np.zeros(2),
+        np.zeros(2, np.float32),
+        np.zeros((2, 2)),
+        np.zeros((2, 2)).T,
+        "a",
+        None,
+        True,
+    ]
     values += [first(1.0, 2.0), second(1.0, 2.0), np.zeros(2, [("a", float)]), np.zeros(2, [("b", float)])]
     keys = [type_key(typeof(v)) for v in values]
     assert len(set(keys)) == len(keys)

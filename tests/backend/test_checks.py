@@ -19,7 +19,10 @@ def test_arguments():
     arguments = (int64, float64[:], types.Omitted(1.0))
     check_arguments("f", SIGNATURE, arguments, (1,))
     for wrt, message in [
-        (0, r"argument 0 \(n\) of f is an integer \(int64\), which is not differentiable; pass a float, or leave it out of argnums"),
+        (
+            0,
+            r"argument 0 \(n\) of f is an integer \(int64\), which is not differentiable; pass a float, or leave it out of argnums",
+        ),
         (2, r"argument 2 \(k\) of f was left at its default"),
         (3, r"argnums names argument 3 of f, but the call has 3 arguments"),
     ]:

@@ -6,7 +6,10 @@ import functools
 import gc
 import io
 import math
+import pathlib
 import pickle
+import subprocess
+import sys
 import threading
 import traceback
 import weakref
@@ -22,6 +25,8 @@ from jitgrad.errors import ArgumentError
 
 from . import primals
 from .stubs import Factorial, Failing, Scaled, Shifted
+
+ROOT = pathlib.Path(__file__).parents[2]
 
 
 def scaled(fn, factor=2.0):
@@ -184,6 +189,23 @@ def test_pickle_by_name_and_by_value():
     h = pickle.loads(pickle.dumps(make(4.0)))
     assert isinstance(h, Derivative)
     assert h(1.0) == 8.0
+
+
+def test_pickles_cross_processes(tmp_path):
+    """A closure goes by value."""
+
+    def make(k):
+        @njit
+        def f(x):
+            return k * x
+
+        return f
+
+    data = tmp_path / "data"
+    data.write_bytes(pickle.dumps([scaled(primals.product), scaled(make(4.0))]))
+    script = f"import pickle; g, h = pickle.load(open({str(data)!r}, 'rb')); print(g(2.0, 3.0), h(1.0))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout.split() == ["12.0", "8.0"], done.stderr
 
 
 def test_threads_get_one_compilation():

@@ -1,9 +1,10 @@
 """Write random programs, differentiate them, compare with differences, and say how many were right.
 
-    python -m tests.fuzz.run --count 2000 --seed 0 [--jobs 2] [--out DIR] [--numba-opt 1]
+    python -m tests.fuzz.run --count 2000 --seed 0 [--jobs 2] [--out DIR] [--numba-opt 1] [--interpreted]
 
 Programs run in worker processes, so that a crash or a hang costs one program and is counted. Failing
 programs are shrunk and written to the output directory; `tests/fuzz/regressions` takes such files as tests.
+With --interpreted derivatives run in Python, many times quicker, and only what fails is compiled, to confirm it.
 Exit status 1 when a derivative was wrong, or anything but a jitgrad error was raised.
 """
 
@@ -27,8 +28,9 @@ PATIENCE = 300.0  # seconds without a sign of life
 BAD = ("wrong", "error", CRASH, HANG)
 
 
-def work(seeds: list[int], out: Path | None, shrink_seconds: float) -> None:
+def work(seeds: list[int], out: Path | None, shrink_seconds: float, quick: bool) -> None:
     """In the worker: one JSON line before and one after each program."""
+    from tests.fuzz import interpreted
     from tests.fuzz.generator import generate
     from tests.fuzz.judge import FAILURES, examine
     from tests.fuzz.reproduction import to_text
@@ -38,7 +40,9 @@ def work(seeds: list[int], out: Path | None, shrink_seconds: float) -> None:
         print(json.dumps({"start": seed}), flush=True)
         sample = generate(seed)
         begin = time.perf_counter()
-        outcome = examine(sample)
+        outcome = examine(sample, interpreted) if quick else None
+        if outcome is None or outcome.kind in FAILURES:
+            outcome = examine(sample)
         record = {"seed": seed, "kind": outcome.kind, "detail": outcome.detail, "checked": outcome.checked}
         record |= {"skipped": outcome.skipped, "seconds": round(time.perf_counter() - begin, 2)}
         print(json.dumps(record), flush=True)
@@ -68,6 +72,7 @@ def run_chunk(seeds: list[int], options: argparse.Namespace, report) -> None:
     while seeds:
         command = [sys.executable, "-m", "tests.fuzz.run", "--worker", ",".join(map(str, seeds))]
         command += ["--out", str(options.out), "--shrink", str(options.shrink)]
+        command += ["--interpreted"] if options.interpreted else []
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         lines: queue.Queue = queue.Queue()
         errors: queue.Queue = queue.Queue()
@@ -110,11 +115,12 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path(tempfile.gettempdir()) / "jitgrad-fuzz")
     parser.add_argument("--shrink", type=float, default=90.0, help="seconds per failing program")
     parser.add_argument("--numba-opt", default="1", help="LLVM's optimization level, low for quick compilation")
+    parser.add_argument("--interpreted", action="store_true", help="screen in Python, compile what fails")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     if options.worker:
-        work([int(seed) for seed in options.worker.split(",")], options.out, options.shrink)
+        work([int(seed) for seed in options.worker.split(",")], options.out, options.shrink, options.interpreted)
         return 0
     os.environ["NUMBA_OPT"] = options.numba_opt
     seeds = list(range(options.seed, options.seed + options.count))

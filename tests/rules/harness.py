@@ -106,6 +106,8 @@ class Case:
     def need(self, name):
         if name == "out":
             return self.out
+        if name in self.values:
+            return self.values[name]
         if name == "out_dtype":
             return self.out.dtype.type
         if name.endswith("_shape"):
@@ -113,7 +115,7 @@ class Case:
             return tuple(np.shape(v) for v in value) if isinstance(value, tuple) else np.shape(value)
         if name.endswith("_dtype"):
             return np.asarray(self.values[name[:-6]]).dtype.type
-        return self.values[name]
+        raise KeyError(name)
 
     def push(self, param, dot):
         fn, needs = self.rule.pushforward(param, self.types)

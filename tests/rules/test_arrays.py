@@ -6,8 +6,12 @@ import pytest
 import jitgrad.rules as rules
 from tests.rules.harness import Case, is_floating, leaves, like, noise
 
-# The primal of some cases multiplies strided arrays on purpose
-pytestmark = pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaPerformanceWarning")
+# The primal of some cases multiplies strided arrays on purpose,
+# and lists reach compiled code as reflected lists.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaPerformanceWarning"),
+    pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaPendingDeprecationWarning"),
+]
 
 ROWS = [r for r in rules.all_rules() if isinstance(r, rules.ArrayRule) and r.push]
 

@@ -59,7 +59,7 @@ def inplace(e: Emitter, op: ir.InplaceBinary) -> None:
 
 
 def _rename(e: Emitter, op: ir.InplaceBinary) -> None:
-    if e.dot(op.result) != e.dot(op.lhs):
+    if op.result is not None and e.dot(op.result) != e.dot(op.lhs):
         e.line(f"{e.dot(op.result)} = {e.dot(op.lhs)}")
 
 
@@ -104,8 +104,8 @@ def call_value(e: Emitter, op: ir.CallValue) -> None:
     """A call of a function that is not known while compiling."""
     if _concerned(e, op):
         raise UnsupportedError(
-            f"`{op.callee.name}` is called as a function value at {where(op.loc)}, and jitgrad cannot see which function "
-            "it is; pass an njit function itself, or give the call a custom derivative"
+            f"`{op.callee.name}` is called as a function value at {where(op.loc)}, and jitgrad cannot see which "
+            "function it is; pass an njit function itself, or give the call a custom derivative"
         )
     e.primal(op)
 
@@ -164,7 +164,8 @@ def _dispatcher(e: Emitter, op: ir.Call) -> None:
     wrt = tuple(k for k, v in enumerate(op.args) if e.active(v))
     if op.kwargs or op.vararg is not None:
         raise UnsupportedError(
-            f"the recursive call of `{op.fn.__name__}` at {where(op.loc)} uses keyword or star arguments; pass them by position"
+            f"the recursive call of `{op.fn.__name__}` at {where(op.loc)} uses keyword or star arguments; "
+            "pass them by position"
         )
     derivative = nested.callee(op.fn, wrt)
     tangents = zeros.build(e, types.Tuple([]), [e.dot(op.args[k]) for k in wrt])

@@ -10,6 +10,7 @@ import numpy as np
 from numba.core import types
 
 from jitgrad.analysis import structure
+from jitgrad.frontend.maps import write_allocation, write_shape
 from jitgrad.program import ir
 from jitgrad.runtime.shapes import check_broadcast
 from jitgrad.transforms.forward import zeros
@@ -21,13 +22,12 @@ if TYPE_CHECKING:
 def emit(e: Emitter, op: ir.Map) -> None:
     """A new array, element by element."""
     result = structure.strip(op.result.type)
-    arrays = [v for v in op.inputs if is_array(v)]
     out, active = e.name(op.result), e.active(op.result)
-    shape = common_shape(e, arrays, op.loc)
-    e.line(f"{out} = {_empty(e, shape, result)}", op.loc)
+    lengths = write_shape(e.writer, op)
+    write_allocation(e.writer, out, result, lengths)
     if active:
         e.line(f"{e.dot(op.result)} = {e.use(np, 'np')}.empty_like({out})")
-    with nest(e, f"{out}.shape" if len(arrays) > 1 else shape, result.ndim, arrays) as at:
+    with nest(e, lengths, [v for v in op.inputs if is_array(v)], result.layout) as at:
         for value, param in zip(op.inputs, op.params, strict=True):
             _element(e, value, param, at)
         e.block(op.body)
@@ -50,14 +50,15 @@ def update(e: Emitter, op: ir.InplaceBinary) -> None:
     target, dot = e.name(op.lhs), e.dot(op.lhs)
     if arrays and structure.strip(op.rhs.type).ndim and op.rhs is not op.lhs:
         e.line(f"{e.use(check_broadcast)}({e.name(op.rhs)}.shape, {target}.shape)", op.loc)
-    with nest(e, f"{target}.shape", ty.ndim, arrays, target) as at:
+    lengths = [f"{target}.shape[{axis}]" for axis in range(ty.ndim)]
+    with nest(e, lengths, arrays, ty.layout, target) as at:
         _element(e, op.lhs, a, at)
         if b is not op.rhs:
             _element(e, op.rhs, b, at)
         e.op(ir.Binary(new, op.fn, a, b, loc=op.loc))
         e.line(f"{target}[{at.index}] = {e.name(new)}")
         e.line(f"{dot}[{at.index}] = {e.dot(new)}")
-    if e.name(op.result) != target:
+    if op.result is not None and e.name(op.result) != target:
         e.line(f"{e.name(op.result)} = {target}")
 
 
@@ -77,28 +78,16 @@ def single(e: Emitter, op: ir.Unary | ir.Binary | ir.Call | ir.Method) -> None:
         case ir.Method():
             inner = ir.Method(output, op.name, params[0], params[1:])
         case _:
-            inner = ir.Call(output, op.fn, params[: len(op.args)], dict(zip(op.kwargs, params[len(op.args) :])))
+            inner = ir.Call(
+                output, op.fn, params[: len(op.args)], dict(zip(op.kwargs, params[len(op.args) :], strict=True))
+            )
     inner.loc = op.loc
-    inputs = [(v, p) for v, p in zip(operands, params) if v is not p]
+    inputs = [(v, p) for v, p in zip(operands, params, strict=True) if v is not p]
     emit(e, ir.Map(op.result, [v for v, _ in inputs], [p for _, p in inputs], ir.Block([inner]), output, loc=op.loc))
 
 
 def is_array(value: ir.Value) -> bool:
     return isinstance(structure.strip(value.type), types.Array)
-
-
-def common_shape(e: Emitter, arrays: list[ir.Value], loc: ir.Location | None) -> str:
-    """The text of the shape that arrays broadcast to."""
-    shapes = list(dict.fromkeys(f"{e.name(v)}.shape" for v in arrays))
-    return shapes[0] if len(shapes) == 1 else f"{e.use(np, 'np')}.broadcast_shapes({', '.join(shapes)})"
-
-
-def _empty(e: Emitter, shape: str, ty: types.Array) -> str:
-    numpy = e.use(np, "np")
-    dtype = f"{numpy}.{'bool_' if isinstance(ty.dtype, types.Boolean) else ty.dtype}"
-    if ty.layout == "F" and ty.ndim > 1:
-        return f"{numpy}.empty({shape}[::-1], {dtype}).T"
-    return f"{numpy}.empty({shape}, {dtype})"
 
 
 class At:
@@ -121,22 +110,23 @@ class At:
 
 
 @contextmanager
-def nest(e: Emitter, shape: str, ndim: int, arrays: list[ir.Value], target: str = "") -> Iterator[At]:
-    """Loops over `shape`; several arrays may be broadcast, each axis of size one read again and again."""
+def nest(e: Emitter, lengths: list[str], arrays: list[ir.Value], layout: str, target: str = "") -> Iterator[At]:
+    """Loops over axes of these lengths; where several arrays may be broadcast, an axis of size one is read again."""
     distinct = {e.name(v): structure.strip(v.type).ndim for v in arrays}
     steps: dict[str, list[str]] = {}
     for name, own in distinct.items() if len(distinct) > 1 or target not in ("", *distinct) else ():
         steps[name] = []
-        for d in range(own):
+        for axis in range(own):
             step = e.writer.fresh(f"{name}_step")
-            e.line(f"{step} = 0 if {name}.shape[{d}] == 1 else 1")
+            e.line(f"{step} = 0 if {name}.shape[{axis}] == 1 else 1")
             steps[name].append(step)
-    while len(e.indices) < ndim:
-        e.indices.append(e.writer.fresh("ijk"[len(e.indices)] if len(e.indices) < 3 else "k"))
-    names = e.indices[:ndim]
+    while len(e.indices) < len(lengths):
+        e.indices.append(e.writer.fresh("ijklmnpq"[len(e.indices) % 8]))
+    names = e.indices[: len(lengths)]
+    axes = list(zip(names, lengths, strict=True))
     with ExitStack() as stack:
-        for d, name in enumerate(names):
-            stack.enter_context(e.writer.indented(f"for {name} in range({shape}[{d}]):"))
+        for name, length in axes[::-1] if layout == "F" else axes:
+            stack.enter_context(e.writer.indented(f"for {name} in range({length}):"))
         yield At(names, steps)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
 from numba.core import types
 
 from jitgrad import rules
@@ -12,6 +13,7 @@ from jitgrad.analysis import structure
 from jitgrad.analysis.activity import Activity
 from jitgrad.backend.text import Text
 from jitgrad.backend.writer import BINARY
+from jitgrad.frontend.maps import scalar_expression
 from jitgrad.program import ir
 from jitgrad.transforms.common import placeholder
 from jitgrad.transforms.forward import algebra, zeros
@@ -38,6 +40,7 @@ class Emitter:
         self.handlers = handlers
         self.rules: dict[str, None] = {}
         self.marks: dict[ir.Value, bool] = {}  # activity of values that the emitter itself made
+        self.producers: dict[ir.Value, ir.Op] = {}
         self.indices: list[str] = []  # index variables of loop nests, outermost first
 
     # ----- texts -------------------------------------------------------------------------------
@@ -75,6 +78,8 @@ class Emitter:
                 self._loop(op)
             case _:
                 self.handlers[type(op)](self, op)
+        for result in op.results:
+            self.producers[result] = op
 
     def primal(self, op: ir.Op) -> None:
         """The operation as it stands in the program."""
@@ -113,12 +118,11 @@ class Emitter:
 
     def _value(self, op: ir.Call) -> str | None:
         """The expression of a function of one element that cannot be called with scalars (np.where)."""
-        rule = rules.lookup(op.fn)
-        if not isinstance(rule, rules.ScalarRule) or any(isinstance(v.type, types.Array) for v in op.operands):
+        if op.fn not in (np.where, np.clip) or any(isinstance(v.type, types.Array) for v in op.operands):
             return None
-        row = rule.for_call([structure.strip(v.type) for v in op.operands])
-        if row is None or not row.value:
-            return None
+        if len(op.args) == 3:
+            return scalar_expression(self.writer, op)
+        row = rules.lookup(op.fn).for_call([structure.strip(v.type) for v in op.operands])
         return row.value_text({name: self.name(v) for name, v in row.bind(op.args, op.kwargs).items()})
 
     def _if(self, op: ir.If) -> None:

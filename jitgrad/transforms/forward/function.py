@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 
-import numpy as np
 from numba.core import types
 
 from jitgrad import rules
@@ -12,6 +11,7 @@ from jitgrad.analysis import structure
 from jitgrad.analysis.activity import Activity, leaves, star_parameter
 from jitgrad.analysis.liveness import Variables
 from jitgrad.program import ir
+from jitgrad.runtime.shapes import overlap
 from jitgrad.transforms.forward import calls, elementwise, memory, zeros
 from jitgrad.transforms.forward.emitter import Emitter
 from jitgrad.transforms.forward.writer import DualWriter
@@ -119,15 +119,25 @@ def _enter(e: Emitter, wrt: tuple[int, ...], tangents: str, inplace: bool) -> No
 
 
 def _refuse_overlaps(e: Emitter) -> None:
-    """Check that array arguments are apart where one is written: their tangents are separate memory."""
-    arrays = [p for p in e.program.params if isinstance(structure.strip(p.type), types.Array) and e.active(p)]
+    """Check that array arguments are apart where one is written: analysis and tangents take them as separate."""
+    arrays = [p for p in e.program.params if structure.kind(p.type) == structure.ARRAY]
     for k, a in enumerate(arrays):
         for b in arrays[k + 1 :]:
-            if _written(e.activity.tree(a)) or _written(e.activity.tree(b)):
+            if _matters(e, a, b):
                 one, two = e.name(a), e.name(b)
-                with e.writer.indented(f"if {e.use(np, 'np')}.may_share_memory({one}, {two}):"):
-                    message = f"the arguments {one} and {two} of {e.program.name} overlap, and it writes into one; pass a copy"
+                message = f"{one} and {two} of {e.program.name} overlap in memory, and it writes into one; pass a copy"
+                with e.writer.indented(f"if {e.use(overlap)}({one}, {two}):"):
                     e.line(f"raise ValueError({message!r})")
+
+
+def _matters(e: Emitter, a: ir.Value, b: ir.Value) -> bool:
+    """Whether the derivative would be another one if two arrays were the same memory."""
+    activity = e.activity
+    return (
+        (_written(activity.tree(a)) or _written(activity.tree(b)))
+        and (activity.varied(a) or activity.varied(b))
+        and (activity.useful(a) or activity.useful(b))
+    )
 
 
 def _written(tree) -> bool:

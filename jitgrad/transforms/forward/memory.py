@@ -24,10 +24,36 @@ def getitem(e: Emitter, op: ir.GetItem) -> None:
 
 
 def setitem(e: Emitter, op: ir.SetItem) -> None:
+    if _stores_itself(e, op):
+        return
     if e.active(op.base):
         _followed(op.base, op)
         e.line(f"{e.dot(op.base)}[{e.writer.index(op.index)}] = {_stored(e, op)}", op.loc)
     e.primal(op)
+
+
+def _stores_itself(e: Emitter, op: ir.SetItem) -> bool:
+    """Whether this is the last step of ``a[1:] += b``, after the view ``a[1:]`` has been written in place."""
+    update = e.producers.get(op.value)
+    load = e.producers.get(update.lhs) if isinstance(update, ir.InplaceBinary) else None
+    return (
+        isinstance(load, ir.GetItem)
+        and structure.kind(op.base.type) == structure.ARRAY
+        and isinstance(load.result.type, types.Array)
+        and not effects.is_copy(load)
+        and load.base is op.base
+        and len(load.index) == len(op.index)
+        and all(_same(a, b) for a, b in zip(load.index, op.index, strict=True))
+    )
+
+
+def _same(a: ir.IndexItem | None, b: ir.IndexItem | None) -> bool:
+    """Whether two items of an index are known to be equal."""
+    if isinstance(a, ir.Slice) and isinstance(b, ir.Slice):
+        return _same(a.start, b.start) and _same(a.stop, b.stop) and _same(a.step, b.step)
+    if isinstance(a, ir.Literal) and isinstance(b, ir.Literal):
+        return a.value == b.value and type(a.value) is type(b.value)
+    return a is b
 
 
 def _stored(e: Emitter, op: ir.SetItem) -> str:
@@ -65,7 +91,7 @@ def getattr_(e: Emitter, op: ir.GetAttr) -> None:
         scalars.emit(e, op, rule)
         return
     if structure.kind(op.base.type) == structure.SCALAR and op.attr not in ("real", "imag"):
-        raise UnsupportedError(f"no derivative of the attribute `.{op.attr}` at {where(op.loc)}; compute it another way")
+        raise UnsupportedError(f"no derivative of the attribute `.{op.attr}` at {where(op.loc)}; compute it otherwise")
     e.line(f"{e.dot(op.result)} = {e.dot(op.base)}.{op.attr}", op.loc)
     e.primal(op)
 
@@ -87,8 +113,8 @@ def _followed(base: ir.Value, op: ir.Op) -> None:
         what = {types.DictType: "dict", types.Set: "set", types.ClassInstanceType: "jitclass object"}
         name = next((n for t, n in what.items() if isinstance(base.type, t)), str(base.type))
         raise UnsupportedError(
-            f"a number to differentiate goes through the {name} `{base.name}` at {where(op.loc)}; jitgrad does not follow "
-            "derivatives through it: use an array, a tuple or a list"
+            f"a number to differentiate goes through the {name} `{base.name}` at {where(op.loc)}; jitgrad does not "
+            "follow derivatives through it: use an array, a tuple or a list"
         )
 
 
@@ -159,7 +185,8 @@ def list_method(e: Emitter, op: ir.Method) -> None:
             text = f"{dot}.pop({e.name(op.obj)}.index({e.name(op.args[0])}))"
         case _:
             raise UnsupportedError(
-                f"`{op.obj.name}.{op.name}` on a list to differentiate is not supported at {where(op.loc)}; use an array"
+                f"`{op.obj.name}.{op.name}` on a list to differentiate is not supported at {where(op.loc)}; "
+                "use an array"
             )
     if op.result is not None and e.active(op.result):
         text = f"{e.dot(op.result)} = {text}"

@@ -76,6 +76,9 @@ def _terms(
     literals = {name: constant(v) for name, v in bound.items() if constant(v) is not None}
     kinds = [*(structure.strip(v.type) for v in bound.values()), structure.strip(result.type)]
     names = {name: e.name(v) for name, v in bound.items()} | {"out": out}
+    # parameters that are called like a helper stand back until the helpers have their names
+    hidden = {f"{text}_operand": text for text in names.values() if text in _KERNELS}
+    names |= {name: f"{text}_operand" for name, text in names.items() if text in _KERNELS}
     terms: list[str] = []
     reads: set[str] = set()
     for param, value in bound.items():
@@ -85,7 +88,8 @@ def _terms(
         text = row.push_text(param, e.dot(value), kinds, {**kernels, **names}, literals)
         if text is None or row.partial(param, literals=literals) == "0.0":
             continue
-        terms.append(_qualified(e, text))
+        text = _qualified(e, text)
+        terms.append(rules.fill(text, hidden) if hidden else text)
         reads |= row.needs(param, literals)
     return terms, reads
 

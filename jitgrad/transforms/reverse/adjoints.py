@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from numba.core import types
 
 from jitgrad.program import ir
+from jitgrad.runtime.sums import accumulate
+from jitgrad.transforms.reverse import lists
 from jitgrad.transforms.reverse.leaves import Leaf, is_array, origin
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ class Adjoints:
         self._sweep = sweep
         self._names: dict[Leaf, str] = {}
         self._set: set[Leaf] = set()
+        self._equal: dict[str, str] = {}  # adjoint variable -> the variable it was last set equal to
 
     def leaf(self, value: ir.Value, path: tuple[int, ...] = ()) -> Leaf:
         """The leaf that owns this adjoint."""
@@ -69,13 +72,26 @@ class Adjoints:
         owner = sweep.scopes.home[leaf.value]
         if leaf not in self._set and owner is sweep.scope and not sweep.shadowed(leaf):
             self._set.add(leaf)
+            if text.isidentifier():
+                self._equal[name] = text
             sweep.writer.line(f"{name} = {text}" if fresh or not is_array(leaf.type) else f"{name} = {text}.copy()")
             return
         self.start(value, path)
+        sweep.writer.line(self.accumulation(leaf, name, text))
+
+    def accumulation(self, leaf: Leaf, name: str, text: str) -> str:
+        """The statement that adds `text` to an adjoint.
+
+        A sum that a loop collects in one variable may be taken in any order, so that the loop vectorises.
+        """
+        sweep = self._sweep
+        self._equal.pop(name, None)
+        around = sweep.scope.loop is not sweep.scopes.home[leaf.value].loop or isinstance(sweep.scope.owner, ir.Map)
+        if around and isinstance(leaf.type, types.Float):
+            return f"{name} = {sweep.writer.use(accumulate, 'accumulate')}({name}, {text})"
         if text.startswith("-") and text[1:].isidentifier():
-            sweep.writer.line(f"{name} -= {text[1:]}")
-        else:
-            sweep.writer.line(f"{name} += {text}")
+            return f"{name} -= {text[1:]}"
+        return f"{name} += {text}"
 
     def start(self, value: ir.Value, path: tuple[int, ...] = ()) -> str:
         """Make sure that the adjoint exists from the top of its block on, at zero; its name."""
@@ -85,13 +101,28 @@ class Adjoints:
             return name
         self._set.add(leaf)
         with sweep.writer.into(sweep.birth[sweep.scopes.home[leaf.value]]):
-            if not is_array(leaf.type):
+            if lists.is_list(leaf.type):
+                sweep.writer.line(f"{name} = {lists.zeros(sweep, leaf.value)}")
+            elif not is_array(leaf.type):
                 sweep.writer.line(f"{name} = {self.zero(leaf.type)}")
             elif (view := sweep.memory.view_of(leaf.value)) is not None and not leaf.path:
                 sweep.shadow_view(view)
             else:
                 sweep.writer.line(f"{name} = {sweep.saved.zeros(leaf)}")
         return name
+
+    def equals(self, name: str, other: str) -> bool:
+        """Whether adjoint variable `name` was only ever set equal to `other`."""
+        while name in self._equal:
+            name = self._equal[name]
+        return name == other
+
+    def whole(self, value: ir.Value) -> bool:
+        """Whether an array's adjoint may begin here, with a contribution to all of its elements."""
+        leaf = self.leaf(value)
+        sweep = self._sweep
+        here = leaf not in self._set and sweep.scopes.home[leaf.value] is sweep.scope
+        return here and not leaf.path and not sweep.shadowed(leaf)
 
     def take(self, value: ir.Value, path: tuple[int, ...] = ()) -> str | None:
         """The finished adjoint of a value whose definition is reached; None when it is zero."""

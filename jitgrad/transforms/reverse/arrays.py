@@ -13,6 +13,7 @@ from numba.core import types
 
 from jitgrad.program import ir
 from jitgrad.runtime import arrays as runtime
+from jitgrad.transforms.reverse import lists
 from jitgrad.transforms.reverse.leaves import is_array
 
 if TYPE_CHECKING:
@@ -63,6 +64,9 @@ def store(sweep: Sweep, op: ir.SetItem) -> None:
     """``a[i] = x``."""
     if not sweep.is_active(op.base):
         return
+    if lists.is_list(op.base.type):
+        lists.store(sweep, op)
+        return
     if not is_array(op.base.type):
         raise sweep.fail(
             op, f"an element of a {op.base.type} is assigned, which reverse mode does not follow",
@@ -80,21 +84,17 @@ def store(sweep: Sweep, op: ir.SetItem) -> None:
         return
     index = sweep.index(op.index)
     target = f"{buffer}[{index}]"
-    if sweep.is_active(op.value):
-        if not _is_region(op):
-            adjoints.add(op.value, target)
-        elif is_array(op.value.type):
-            ct = writer.fresh("ct")
-            writer.line(f"{ct} = {target}.copy()")
-            add_reduced(sweep, op.value, ct, _region_ndim(op))
-        else:
-            adjoints.add(op.value, f"{target}.sum()")
     zero = f"{target} = {adjoints.zero(op.base.type.dtype)}"
-    writer.line(zero, op.loc)
-
-
-def _is_region(op: ir.SetItem) -> bool:
-    return _region_ndim(op) > 0
+    if not sweep.is_active(op.value) or not is_array(op.value.type):
+        if sweep.is_active(op.value):
+            adjoints.add(op.value, f"{target}.sum()" if _region_ndim(op) > 0 else target)
+        writer.line(zero, op.loc)
+        return
+    # zero first: what is stored may be a part of the same memory
+    ct = writer.fresh("ct")
+    writer.line(f"{ct} = {target}.copy()", op.loc)
+    writer.line(zero)
+    add_reduced(sweep, op.value, ct, _region_ndim(op))
 
 
 def _region_ndim(op: ir.SetItem) -> int:
@@ -111,10 +111,11 @@ def _region_ndim(op: ir.SetItem) -> int:
     return op.base.type.ndim - taken + new
 
 
-def add_reduced(sweep: Sweep, value: ir.Value, ct: str, ndim: int) -> None:
-    """Add a cotangent of `ndim` axes to the adjoint of an array that was broadcast to it."""
+def add_reduced(sweep: Sweep, value: ir.Value, ct: str, ndim: int, sign: str = "+") -> None:
+    """Add (or subtract) a cotangent of `ndim` axes to the adjoint of an array that was broadcast to it."""
     buffer = sweep.adjoints.start(value)
-    fn = sweep.writer.use(runtime.add_reduced(ndim, value.type.ndim), "add_reduced")
+    made = runtime.add_reduced(ndim, value.type.ndim, sign)
+    fn = sweep.writer.use(made, made.__name__)
     sweep.writer.line(f"{fn}({buffer}, {ct})")
 
 
@@ -165,19 +166,20 @@ def inplace(sweep: Sweep, op: ir.InplaceBinary) -> None:
     buffer = adjoints.start(op.lhs)
     ndim = op.lhs.type.ndim
 
-    def contribute(ct: str) -> None:
+    def contribute(ct: str, sign: str = "+") -> None:
         if not sweep.is_active(op.rhs):
             return
         if is_array(op.rhs.type):
-            add_reduced(sweep, op.rhs, ct, ndim)
+            add_reduced(sweep, op.rhs, ct, ndim, sign)
         else:
-            adjoints.add(op.rhs, f"({ct}).sum()")
+            adjoints.add(op.rhs, f"{sign.strip('+')}({ct}).sum()")
 
-    if op.fn is operator.add:
-        contribute(buffer)
-    elif op.fn is operator.sub:
-        contribute(f"-{buffer}")
-    elif op.fn in (operator.mul, operator.truediv):
+    if op.fn in (operator.add, operator.sub):
+        contribute(buffer, "+" if op.fn is operator.add else "-")
+        return
+    if is_array(op.rhs.type) and op.rhs is not op.lhs and sweep.memory.root(op.rhs) is sweep.memory.root(op.lhs):
+        raise sweep.fail(op, "an array is changed in place by a part of itself", "copy that part first")
+    if op.fn in (operator.mul, operator.truediv):
         rhs = saved.need_content(op.rhs, op)
         if sweep.is_active(op.rhs):
             old = saved.need(

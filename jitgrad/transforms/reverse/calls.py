@@ -14,7 +14,7 @@ from jitgrad.analysis import effects
 from jitgrad.errors import NoRuleError, where
 from jitgrad.program import ir
 from jitgrad.rules.registry import function_name
-from jitgrad.transforms.reverse import recursion
+from jitgrad.transforms.reverse import lists, recursion
 from jitgrad.transforms.reverse.leaves import is_array, leaves, origin
 
 if TYPE_CHECKING:
@@ -231,6 +231,9 @@ def mutation(sweep: Sweep, op: ir.Op) -> None:
     """Functions that write into an argument."""
     rule = rule_of(op)
     target = op.obj if isinstance(op, ir.Method) else op.operands[0]
+    if isinstance(op, ir.Method) and lists.is_list(target.type):
+        lists.method(sweep, op)
+        return
     name = op.name if isinstance(op, ir.Method) else function_name(op.fn)
     if name == "fill" and is_array(target.type):
         buffer = sweep.adjoints.start(target)

@@ -63,12 +63,3 @@ def is_cheap(op: ir.Op, memory: Memory) -> bool:
         case ir.Method():
             return memory.view_of(op.result) is op
     return False
-
-
-def extents(op: ir.Op, value: ir.Value) -> list[ir.Value] | None:
-    """The extents of a freshly allocated array as values of the program, where they are plain to see."""
-    if isinstance(op, ir.Call) and op.fn in (np.zeros, np.empty, np.ones, np.full) and op.args:
-        shape = op.args[0]
-        if isinstance(shape.type, types.Integer) and value.type.ndim == 1:
-            return [shape]
-    return None

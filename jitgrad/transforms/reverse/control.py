@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 from numba.core import types
@@ -18,27 +19,56 @@ if TYPE_CHECKING:
 def branch(sweep: Sweep, op: ir.If) -> None:
     """``if cond`` backwards: the arm that ran, backwards."""
     moved = [(k, leaf) for k, out in enumerate(op.outs) for leaf in leaves(out) if sweep.adjoints.is_set(out, leaf.path)]
-    for k, leaf in moved:
-        if is_array(leaf.type) and sweep.memory.written(leaf.value):
+    written = [k for k, leaf in moved if is_array(leaf.type) and sweep.memory.written(leaf.value)]
+    for k in written:
+        problem = carried.branch_problem(op, k, sweep.scopes, sweep.memory)
+        if problem is not None:
             raise sweep.fail(
-                op, f"{op.outs[k].name} names one array or another after this branch and is written in place",
-                "write into the array inside each arm, or copy it first",
+                op, f"array {op.outs[k].name} is written in place and {problem}",
+                "write into the array inside each arm, or copy it where it gets its second name",
             )  # fmt: skip
-    if not moved and not any(sweep.relevant(block) for block in op.blocks):
+    moved = [(k, leaf) for k, leaf in moved if k not in written]
+    if not moved and not written and not any(sweep.relevant(block) for block in op.blocks):
         return
     cond = sweep.saved.need(op.cond)
+    _hand_buffers(sweep, op, written, cond)
     outer, here = sweep.scope, sweep.writer.here
     arms = ((op.then, op.then_yields, f"if {cond}:"), (op.orelse, op.else_yields, "else:"))
     for arm, yields, header in arms:
         text = here.suite(header)
         with sweep.writer.into(text):
             sweep.open(sweep.scopes.of[arm])
+            for k in written:
+                if sweep.scopes.home.get(yields[k]) is sweep.scope:
+                    sweep.adjoints.rename(yields[k], sweep.adjoints.name(op.outs[k]))
             for k, leaf in moved:
                 sweep.adjoints.add(yields[k], sweep.adjoints.name(op.outs[k], leaf.path), leaf.path, fresh=True)
             sweep.block(arm)
         if header == "else:" and text.empty:
             here.items.remove(text)
     sweep.scope = outer
+
+
+def _hand_buffers(sweep: Sweep, op: ir.If, written: list[int], cond: str) -> None:
+    """Let the adjoint buffers of written arrays follow the arrays back through the arm that ran."""
+    adjoints, scopes = sweep.adjoints, sweep.scopes
+    arms = (op.then_yields, op.else_yields)
+    outer: list[ir.Value] = []
+    for k in written:
+        for yields in arms:
+            if scopes.home.get(yields[k]) is sweep.scope and yields[k] not in outer:
+                outer.append(yields[k])
+    if not outer:
+        return
+    with sweep.writer.into(sweep.birth[sweep.scope]):
+        for yields, header in zip(arms, (f"if {cond}:", "else:"), strict=True):
+            with sweep.writer.indented(header):
+                for value in outer:
+                    from_ = [k for k in written if yields[k] is value]
+                    text = adjoints.name(op.outs[from_[0]]) if from_ else sweep.saved.zeros(adjoints.leaf(value))
+                    sweep.writer.line(f"{adjoints.name(value)} = {text}")
+    for value in outer:
+        adjoints.rename(value, adjoints.name(value))
 
 
 def loop(sweep: Sweep, op: ir.Loop) -> None:
@@ -138,11 +168,9 @@ def _ascending(sweep: Sweep, op: ir.Loop, active: list) -> bool:
 
 def _is_sum(op: ir.Loop, k: int, sweep: Sweep) -> bool:
     """Whether the carried scalar is only ever added to, so that its adjoint is the same all along."""
-    import operator
-
     param, value = op.params[k], op.yields[k]
     uses = sweep.scopes.uses.get(param, [])
-    if len(uses) != 1 or not isinstance(uses[0], ir.Binary):
+    if len(uses) != 1 or not isinstance(uses[0], ir.Binary) or sweep.scopes.uses.get(value) != [op]:
         return False
     use = uses[0]
     if use.result is not value or use.fn not in (operator.add, operator.sub):

@@ -52,30 +52,18 @@ class ForwardSweep:
             for strip in tape.strips:
                 if strip.cursor is not None:
                     self._writer.line(f"{strip.cursor} = 0")
-                if strip.cursor is not None or self._open_ended(loop) or (tape.base is not None and not self._nest(loop)):
+                if strip.cursor is not None or not self._saved.nest(loop):
                     self._writer.line(f"{strip.name} = {self._empty(strip, '64')}")
 
     def _empty(self, strip: Strip, size: str) -> str:
         element = strip.value.type.dtype if is_array(strip.value.type) else strip.value.type
-        return f"{self._sweep.np}.empty({size}, {self._sweep.dtype(element)})"
-
-    def _open_ended(self, loop: ir.Loop) -> bool:
-        return loop.count is None
-
-    def _nest(self, loop: ir.Loop) -> list[ir.Loop]:
-        """The loops down to `loop`, where all their trip counts are known before the outermost; else none."""
-        sweep = self._sweep
-        around = [*sweep.scopes.loops(sweep.scopes.at[loop]), loop]
-        known = all(
-            x.count is not None and (isinstance(x.count, ir.Literal) or sweep.live(sweep.scopes.home[x.count]))
-            for x in around
-        )
-        return around if known and len(around) > 1 else []
+        shape = f"({', '.join([size, *strip.shape])})" if strip.shape else size
+        return f"{self._sweep.np}.empty({shape}, {self._sweep.dtype(element)})"
 
     def _reserve_nests(self, op: ir.Loop) -> None:
         """Room for all iterations of rectangular nests, before their outermost loop runs."""
         for loop, tape in self._saved.tapes.items():
-            nest = self._nest(loop)
+            nest = self._saved.nest(loop) if tape.strips else []
             if nest and nest[0] is op:
                 size = " * ".join(f"max({self._writer.name(x.count)}, 0)" for x in nest)
                 for strip in tape.strips:
@@ -114,7 +102,7 @@ class ForwardSweep:
             case ir.Loop():
                 self._loop(op)
             case ir.Map():
-                write_map(self._writer, op)
+                write_map(self._writer, op, self._sweep.extents)
             case _:
                 self._writer.statement(op)
 
@@ -139,7 +127,7 @@ class ForwardSweep:
             tape = None
         if self._sweep.scopes.at[op].loop is None:
             self._reserve_nests(op)
-        if tape is not None and not self._nest(op):
+        if tape is not None and not self._saved.nest(op):
             self._reserve(op, tape)
         index = writer.name(op.index)
         if op.trips is not None:
@@ -171,14 +159,11 @@ class ForwardSweep:
         """Room for all iterations of a counted loop, once, before it runs."""
         if op.count is None:
             return
-        count = self._writer.name(op.count)
+        first = f"{tape.base} + " if tape.base is not None else ""
         for strip in tape.strips:
-            if strip.cursor is not None:
-                continue
-            if tape.base is None:
-                self._writer.line(f"{strip.name} = {self._empty(strip, f'max({count}, 0)')}")
-            else:
-                self._writer.line(f"{strip.name} = {self._saved.grow()}({strip.name}, {tape.base} + {count})")
+            if strip.cursor is None:
+                count = self._writer.name(op.count)
+                self._writer.line(f"{strip.name} = {self._saved.grow()}({strip.name}, {first}{count})")
 
     def _store(self, value: ir.Value) -> None:
         """Write a value to its strip, where it has one."""
@@ -186,7 +171,10 @@ class ForwardSweep:
         if strip is None:
             return
         writer, name = self._writer, self._writer.name(value)
-        if is_array(value.type):
+        if strip.shape:
+            put = writer.use(runtime.put(value.type.ndim), "put")
+            writer.line(f"{put}({strip.name}, {self._sweep.positions[self._sweep.scopes.home[value].loop]}, {name})")
+        elif strip.cursor is not None:
             loop = self._sweep.scopes.home[value].loop
             left = "" if loop.count is None else f" * ({writer.name(loop.count)} - {writer.name(loop.index)})"
             writer.line(f"{strip.name} = {self._saved.grow()}({strip.name}, {strip.cursor} + {name}.size{left})")

@@ -42,6 +42,8 @@ def is_differentiable(typ: types.Type) -> bool:
     """Whether a leaf of this type can carry a derivative."""
     if isinstance(typ, types.Array):
         return isinstance(typ.dtype, (types.Float, types.Complex))
+    if isinstance(typ, (types.List, types.ListType)):
+        return is_differentiable(typ.dtype)
     return isinstance(typ, (types.Float, types.Complex))
 
 

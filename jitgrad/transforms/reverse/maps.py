@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from jitgrad.analysis.scopes import Scope
 from jitgrad.program import ir
+from jitgrad.transforms.common import stretches
 from jitgrad.transforms.reverse import cheap
 from jitgrad.transforms.reverse.leaves import is_array
 
@@ -23,26 +24,49 @@ def pullback(sweep: Sweep, op: ir.Map) -> None:
     if ct is None:
         return
     writer, adjoints = sweep.writer, sweep.adjoints
-    ndim = op.result.type.ndim
     elements = Elements(sweep, op)
     sweep.elements[op.body] = elements
     active = [(v, p) for v, p in zip(op.inputs, op.params, strict=True) if sweep.is_active(v)]
-    buffers = {p: adjoints.start(v) for v, p in active}
+    # an input of the result's own shape that nothing has contributed to yet needs no zeros to add to
+    begins = [v for v, _ in active if is_array(v.type) and elements.plain(v) and adjoints.whole(v)]
+    begins = [v for v in begins if sum(adjoints.leaf(w) == adjoints.leaf(v) for w, _ in active) == 1]
+    births = writer.here.section()
     elements.prepare(writer.here.section())
     outer, nest = sweep.scope, writer.here
-    for axis in range(ndim):
+    for axis in range(op.result.type.ndim):
         nest = nest.suite(f"for {elements.counters[axis]} in range({ct}.shape[{axis}]):")
+    passed: ir.Value | None = None
     with writer.into(nest):
         sweep.open(sweep.scopes.of[op.body])
-        adjoints.add(op.output, f"{ct}[{', '.join(elements.counters)}]")
+        element = writer.fresh("ct")
+        writer.line(f"{element} = {ct}[{', '.join(elements.counters) or '()'}]")
+        adjoints.add(op.output, element)
         sweep.block(op.body)
         for value, param in active:
             text = adjoints.take(param)
-            if text is None:
+            if not is_array(value.type):
+                if text is not None:
+                    adjoints.add(value, text)
                 continue
-            target = f"{buffers[param]}[{elements.index(value)}]" if is_array(value.type) else buffers[param]
-            writer.line(f"{target} += {adjoints.typed(getattr(value.type, 'dtype', value.type), text)}")
+            same = value.type.dtype == op.result.type.dtype
+            if value in begins and passed is None and same and text is not None and adjoints.equals(text, element):
+                passed = value  # its adjoint is the result's, which nobody needs any more
+                continue
+            name = adjoints.name(value)
+            if value in begins:
+                with writer.into(births):
+                    writer.line(f"{name} = {sweep.np}.empty({ct}.shape, {sweep.dtype(value.type.dtype)})")
+            elif text is not None:
+                adjoints.start(value)
+            if text is None and value not in begins:
+                continue
+            text = adjoints.typed(value.type.dtype, text or adjoints.zero(value.type.dtype))
+            writer.line(f"{name}[{elements.index(value)}] {'=' if value in begins else '+='} {text}")
     sweep.scope = outer
+    for value in begins:
+        adjoints.rename(value, adjoints.name(value))
+    if passed is not None:
+        writer.line(f"{adjoints.name(passed)} = {ct}")
 
 
 class Elements:
@@ -60,8 +84,18 @@ class Elements:
         self._steps: dict[ir.Value, list[str | None]] = {}
         arrays = [v for v in op.inputs if is_array(v.type)]
         for value in arrays:
-            stretched = len(arrays) > 1
-            self._steps[value] = [sweep.writer.fresh("step") if stretched else None for _ in range(value.type.ndim)]
+            self._steps[value] = [
+                sweep.writer.fresh("step") if len(arrays) > 1 and stretches(sweep.extents, op, value, axis) else None
+                for axis in range(value.type.ndim)
+            ]
+
+    def plain(self, value: ir.Value) -> bool:
+        """Whether an input surely has the shape of the result."""
+        if value.type.ndim != len(self.counters):
+            return False
+        return not any(stretches(self._sweep.extents, self._op, value, k) for k in range(value.type.ndim)) or (
+            len(self._steps) == 1 and value.type.ndim > 0
+        )
 
     def prepare(self, text) -> None:
         """Compute the steps of inputs that may be broadcast: zero along an axis of size one."""
@@ -71,7 +105,8 @@ class Elements:
                 shape = sweep.saved.shape(value)
                 with sweep.writer.into(text):
                     for axis, step in enumerate(steps):
-                        sweep.writer.line(f"{step} = 0 if {shape}[{axis}] == 1 else 1")
+                        if step is not None:
+                            sweep.writer.line(f"{step} = 0 if {shape}[{axis}] == 1 else 1")
 
     def index(self, value: ir.Value) -> str:
         """The index of the current element of an array input."""

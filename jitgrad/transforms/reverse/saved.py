@@ -34,12 +34,14 @@ if TYPE_CHECKING:
 class Strip:
     """The tape of one value: `name` is the array, one entry per iteration of the loop around it.
 
-    An array value is stored by content: `cursor` is the position behind the last element stored.
+    An array is stored by content: as one more axis of the strip where its shape is the same in all
+    iterations (`shape`), else element by element, `cursor` being the position behind the last one.
     """
 
     name: str
     value: ir.Value
     cursor: str | None = None
+    shape: list[str] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -162,17 +164,22 @@ class Saved:
         home = sweep.scopes.home[value]
         if sweep.live(home) or self.derivable(value) or value in self.strips:
             return f"{self.need(value)}.shape"
-        op = sweep.scopes.definition[value]
-        extents = cheap.extents(op, value)
-        if extents is not None and all(self.derivable(extent) for extent in extents):
-            parts = [self.need(extent) for extent in extents]
-        else:
-            anchor = home if isinstance(op, ir.Loop) and value in op.params else op
-            parts = [
-                self.need(self.derive(anchor, "after", f"{value.name}_n{k}", types.intp, value, f"{{}}.shape[{k}]"))
-                for k in range(value.type.ndim)
-            ]
+        parts = [self.extent(value, axis) for axis in range(value.type.ndim)]
         return "(" + "".join(part + ", " for part in parts).rstrip() + ")"
+
+    def extent(self, value: ir.Value, axis: int) -> str:
+        """The text of one extent of an array that is not at hand itself."""
+        sweep = self._sweep
+        match sweep.extents(value, axis):
+            case ("int", n):
+                return str(n)
+            case ("value", number):
+                return self.need(number)
+            case ("dim", array, k):
+                return f"{self.need(array)}.shape[{k}]"
+        return self.need(
+            self.derive(self._anchor(value), "after", f"{value.name}_n{axis}", types.intp, value, f"{{}}.shape[{axis}]")
+        )
 
     # ----- recomputing -------------------------------------------------------------------------
     def derivable(self, value: ir.Value) -> bool:
@@ -200,12 +207,8 @@ class Saved:
         sweep = self._sweep
         strip = self.strip(value)
         with sweep.writer.into(sweep.head[home]):
-            if is_array(value.type):
-                extents = [
-                    self.need(self.derive(self._anchor(value), "after", f"{value.name}_n{k}", types.intp, value,
-                                          f"{{}}.shape[{k}]"))
-                    for k in range(value.type.ndim)
-                ]  # fmt: skip
+            if strip.cursor is not None:
+                extents = [self.extent(value, axis) for axis in range(value.type.ndim)]
                 size = " * ".join(extents) or "1"
                 sweep.writer.line(f"{strip.cursor} -= {size}")
                 sweep.writer.line(
@@ -235,10 +238,23 @@ class Saved:
                 )
             strip = Strip(sweep.writer.fresh(f"tape_{value.name}"), value)
             if is_array(value.type):
-                strip.cursor = sweep.writer.fresh(f"at_{value.name}")
+                if self.nest(home.loop) and all(sweep.extents(value, k) for k in range(value.type.ndim)):
+                    strip.shape = [self.extent(value, k) for k in range(value.type.ndim)]
+                else:
+                    strip.cursor = sweep.writer.fresh(f"at_{value.name}")
             self.strips[value] = strip
             self.tape_of(home.loop).strips.append(strip)
         return self.strips[value]
+
+    def nest(self, loop: ir.Loop) -> list[ir.Loop]:
+        """The loops down to `loop`, where all their trip counts are known before the outermost; else none."""
+        sweep = self._sweep
+        around = [*sweep.scopes.loops(sweep.scopes.at[loop]), loop]
+        known = all(
+            x.count is not None and (isinstance(x.count, ir.Literal) or sweep.live(sweep.scopes.home[x.count]))
+            for x in around
+        )
+        return around if known else []
 
     def tape_of(self, loop: ir.Loop) -> LoopTape:
         """The tape of a loop; a nested loop's strips are indexed from a running base."""

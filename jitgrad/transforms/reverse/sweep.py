@@ -15,6 +15,7 @@ from numba.core import types
 
 from jitgrad import rules
 from jitgrad.analysis.activity import Activity
+from jitgrad.analysis.extents import Extents
 from jitgrad.analysis.memory import Memory, viewed, written_values
 from jitgrad.analysis.scopes import Scope, Scopes
 from jitgrad.backend.text import Text
@@ -22,7 +23,7 @@ from jitgrad.backend.writer import Writer
 from jitgrad.errors import UnsupportedError, where
 from jitgrad.program import ir
 from jitgrad.transforms.request import VjpRequest
-from jitgrad.transforms.reverse import arrays, calls, control, maps, replay
+from jitgrad.transforms.reverse import arrays, calls, control, lists, maps, replay
 from jitgrad.transforms.reverse.adjoints import Adjoints
 from jitgrad.transforms.reverse.leaves import Leaf, is_array, is_differentiable
 from jitgrad.transforms.reverse.saved import Saved
@@ -51,6 +52,7 @@ class Sweep:
         self.replays = replays or {}
         refilled = {loop: found.roots for loop, found in self.replays.items()}
         self.memory = Memory(program, self.scopes, self.activity, refilled)
+        self.extents = Extents(self.scopes)
         self._name_variables()
         self.saved = Saved(self)
         self.adjoints = Adjoints(self)
@@ -86,7 +88,10 @@ class Sweep:
 
     def shadowed(self, leaf: Leaf) -> bool:
         """Whether the adjoint of an array leaf mirrors memory that is written or viewed."""
-        return is_array(leaf.type) and (self.memory.written(leaf.value) or self.memory.view_of(leaf.value) is not None)
+        value = leaf.value
+        return is_array(leaf.type) and (
+            self.memory.written(value) or value in self.memory.has_views or self.memory.view_of(value) is not None
+        )
 
     def live(self, scope: Scope) -> bool:
         """Whether variables assigned in `scope` still hold when the backward sweep gets there."""
@@ -148,6 +153,10 @@ class Sweep:
                 arrays.inplace(self, op)
             case ir.GetItem() if isinstance(op.base.type, types.Array):
                 arrays.load(self, op)
+            case ir.GetItem() if lists.is_list(op.base.type):
+                lists.load(self, op)
+            case ir.BuildList():
+                lists.build(self, op)
             case ir.Cast():
                 calls.cast(self, op)
             case ir.Unary() | ir.Binary() | ir.Call() | ir.Method() | ir.GetAttr() | ir.GetItem():

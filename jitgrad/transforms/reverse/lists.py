@@ -1,0 +1,82 @@
+"""Pullbacks of lists: the adjoint of a list is a list of the adjoints of its items, as long as it is.
+
+``append`` backwards is ``pop``, and ``pop`` backwards is ``append``: the adjoint list always has the length
+that the list had, so that negative indices mean the same in both.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from numba.core import types
+
+from jitgrad.program import ir
+from jitgrad.runtime import lists as runtime
+from jitgrad.transforms.reverse.leaves import is_array
+
+if TYPE_CHECKING:
+    from jitgrad.transforms.reverse.sweep import Sweep
+
+
+def is_list(typ: types.Type) -> bool:
+    return isinstance(typ, (types.List, types.ListType))
+
+
+def zeros(sweep: Sweep, value: ir.Value) -> str:
+    """A list of zeros like the list `value`, where its function's block ends."""
+    if not sweep.live(sweep.scopes.home[value]):
+        raise sweep.fail(
+            sweep.scopes.definition[value], f"the list {value.name} is made inside a loop", "make an array there"
+        )  # fmt: skip
+    if sweep.memory.written(value) and is_array(value.type.dtype):
+        stores = [op for op in sweep.memory.stores_of(value) if not isinstance(op, ir.Method)]
+        if stores:
+            raise sweep.fail(stores[0], f"an array in the list {value.name} is written in place", "use one array")
+    typed = isinstance(value.type, types.ListType)
+    name = "typed_zeros" if typed else "zeros"
+    fn = runtime.typed_zeros if typed else runtime.zeros
+    return f"{sweep.writer.use(fn, name)}({sweep.writer.name(value)})"
+
+
+def load(sweep: Sweep, op: ir.GetItem) -> None:
+    """``x = items[i]``."""
+    ct = sweep.adjoints.take(op.result)
+    if ct is None or not sweep.is_active(op.base):
+        return
+    if is_list(op.result.type):
+        raise sweep.fail(op, "a slice of a list is differentiated", "use an array")
+    buffer = sweep.adjoints.start(op.base)
+    sweep.writer.line(f"{buffer}[{sweep.index(op.index)}] += {ct}", op.loc)
+
+
+def store(sweep: Sweep, op: ir.SetItem) -> None:
+    """``items[i] = x``."""
+    if is_list(op.value.type) or is_array(op.value.type):
+        raise sweep.fail(op, f"an item of the list {op.base.name} is replaced", "use an array")
+    buffer = sweep.adjoints.start(op.base)
+    target = f"{buffer}[{sweep.index(op.index)}]"
+    sweep.adjoints.add(op.value, target)
+    sweep.writer.line(f"{target} = {sweep.adjoints.zero(op.base.type.dtype)}", op.loc)
+
+
+def method(sweep: Sweep, op: ir.Method) -> None:
+    """``append`` and ``pop``."""
+    buffer = sweep.adjoints.start(op.obj)
+    match op.name, len(op.args):
+        case "append", 1:
+            ct = sweep.writer.fresh("ct")
+            sweep.writer.line(f"{ct} = {buffer}.pop()", op.loc)
+            sweep.adjoints.add(op.args[0], ct)
+        case "pop", 0 if not is_array(op.result.type):
+            ct = sweep.adjoints.take(op.result) or sweep.adjoints.zero(op.result.type)
+            sweep.writer.line(f"{buffer}.append({ct})", op.loc)
+        case _:
+            raise sweep.fail(op, f"`{op.name}` on the list {op.obj.name} is differentiated", "use an array")
+
+
+def build(sweep: Sweep, op: ir.BuildList) -> None:
+    """``[x, y, z]``."""
+    name = sweep.adjoints.take(op.result)
+    if name is not None:
+        for k, item in enumerate(op.items):
+            sweep.adjoints.add(item, f"{name}[{k}]", fresh=True)

@@ -1,0 +1,27 @@
+"""The examples in the docstrings of the public functions run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+
+import numpy as np
+import pytest
+
+import jitgrad as jg
+
+MODULES = ["api.checking", "api.custom", "api.jacobians", "api.source", "api.transforms", "backend.digest"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples(name):
+    module = importlib.import_module(f"jitgrad.{name}")
+    names = {"np": np, **{n: getattr(jg, n) for n in jg.__all__}}
+    results = doctest.testmod(module, extraglobs=names)
+    assert results.attempted > 0
+    assert results.failed == 0
+
+
+def test_every_public_function_has_an_example():
+    functions = [getattr(jg, n) for n in jg.__all__ if not isinstance(getattr(jg, n), type)]
+    assert [f.__name__ for f in functions if ">>>" not in (f.__doc__ or "")] == []

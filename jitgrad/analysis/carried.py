@@ -33,6 +33,30 @@ def problem(loop: ir.Loop, k: int, scopes: Scopes, memory: Memory) -> str | None
     return None
 
 
+def settled(loop: ir.Loop, k: int, scopes: Scopes, memory: Memory) -> bool:
+    """Whether carried array `k`, though written somewhere, is never written once the loop carries it.
+
+    New arrays may be filled in the iteration that makes them; from then on they are only read. Then it does
+    not matter how many names they have, and their adjoints can be added up like those of plain values.
+    """
+    around = scopes.loops(scopes.at[loop])
+    for store in memory.stores_of(loop.params[k]):
+        if loop in scopes.loops(scopes.at[store]):
+            roots = [memory.root(target) for target in memory.targets(store)]
+            fresh = all(
+                root in scopes.home
+                and loop in scopes.loops(scopes.home[root])
+                and not isinstance(scopes.definition.get(root), (ir.If, ir.Loop))
+                and scopes.definition.get(root) is not None
+                for root in roots
+            )
+            if not fresh:
+                return False
+        elif scopes.order[store] > scopes.order[loop] or any(x in around for x in scopes.loops(scopes.at[store])):
+            return False
+    return True
+
+
 def branch_problem(branch: ir.If, k: int, scopes: Scopes, memory: Memory) -> str | None:
     """Why the adjoint of array `k` that a branch hands on cannot be handed back by value, or None."""
     end = scopes.end[branch]
@@ -46,13 +70,56 @@ def branch_problem(branch: ir.If, k: int, scopes: Scopes, memory: Memory) -> str
             if not _is_own_name(value, scopes, memory):
                 return "is a part or another name of an array"
             continue
-        if scopes.home.get(value) is not scopes.at[branch] or not _is_own_name(value, scopes, memory):
+        home = scopes.home.get(value)
+        if home is None or home.loop is not scopes.at[branch].loop or not _is_own_name(value, scopes, memory):
             return "is a part or another name of an array"
-        if any(scopes.order[use] > end for name in _names(value, branch, scopes) for use in scopes.uses.get(name, [])):
+        if home is not scopes.at[branch] and value in memory.has_views:
+            return "is also seen through a view outside this branch"
+        later = (use for name in _names(value, scopes) for use in scopes.uses.get(name, []))
+        if any(scopes.order[use] > end and not _exclusive(use, branch, scopes) for use in later):
             return "is also used under another name after this branch"
         if any(isinstance(use, ir.Loop) and use is scopes.home[value].owner for use in scopes.uses.get(value, [])):
             return "is also carried around the loop under another name"
     return None
+
+
+def handed(branch: ir.If, ks: list[int], scopes: Scopes) -> list[ir.Value]:
+    """The arrays from outside that a branch, or a branch inside it, yields as its results `ks`."""
+    found: list[ir.Value] = []
+    for block, yields in ((branch.then, branch.then_yields), (branch.orelse, branch.else_yields)):
+        for value in handed_by_arm(block, [yields[k] for k in ks], scopes):
+            if value not in found:
+                found.append(value)
+    return found
+
+
+def handed_by_arm(block: ir.Block, yields: list[ir.Value], scopes: Scopes) -> list[ir.Value]:
+    """The same for one arm."""
+    found: list[ir.Value] = []
+    for value in yields:
+        home = scopes.home.get(value)
+        if home is not None and home.block is block:
+            inner = scopes.definition.get(value)
+            if isinstance(inner, ir.If):
+                found += handed(inner, [inner.outs.index(value)], scopes)
+        elif home is not None:
+            found.append(value)
+    return found
+
+
+def _exclusive(a: ir.Op, b: ir.Op, scopes: Scopes) -> bool:
+    """Whether two operations stand in different arms of one branch."""
+    arms: dict[ir.Op, ir.Block] = {}
+    scope = scopes.at[a]
+    while scope is not None and scope.owner is not None:
+        arms[scope.owner] = scope.block
+        scope = scope.parent
+    scope = scopes.at[b]
+    while scope is not None and scope.owner is not None:
+        if isinstance(scope.owner, ir.If) and arms.get(scope.owner, scope.block) is not scope.block:
+            return True
+        scope = scope.parent
+    return False
 
 
 def _is_own_name(value: ir.Value, scopes: Scopes, memory: Memory) -> bool:
@@ -63,13 +130,14 @@ def _is_own_name(value: ir.Value, scopes: Scopes, memory: Memory) -> bool:
     return not isinstance(op, (ir.GetItem, ir.GetAttr, ir.Cast, ir.InplaceBinary)) and memory.view_of(value) is None
 
 
-def _names(value: ir.Value, besides: ir.Op, scopes: Scopes) -> set[ir.Value]:
-    """`value` and all values that may be views or other names of it, not through `besides`."""
+def _names(value: ir.Value, scopes: Scopes) -> set[ir.Value]:
+    """`value` and all values that may be views or other names of it."""
     names, todo = {value}, [value]
     while todo:
         for use in scopes.uses.get(todo.pop(), []):
             for result in use.results:
-                if use is not besides and result not in names and result.type.__class__ is value.type.__class__:
+                # what branches and loops hand on is looked at where they do
+                if not use.blocks and result not in names and result.type.__class__ is value.type.__class__:
                     names.add(result)
                     todo.append(result)
     return names
@@ -93,6 +161,6 @@ def _used_beside(value: ir.Value, loop: ir.Loop, scopes: Scopes) -> bool:
     start = scopes.order[loop]
     return any(
         use is not loop and scopes.end[use] > start
-        for name in _names(value, loop, scopes)
+        for name in _names(value, scopes)
         for use in scopes.uses.get(name, [])
     )

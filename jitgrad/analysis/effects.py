@@ -90,7 +90,7 @@ def binding(op: ir.Op, rule: Any) -> dict[str, Any]:
 
 def binding_types(op: ir.Op, bound: dict[str, Any]) -> dict[str, types.Type]:
     """What a rule asks for as `types`: the Numba type of each parameter and of ``out``."""
-    found: dict[str, Any] = {"out": structure.strip(op.results[0].type)}
+    found: dict[str, Any] = {"out": structure.strip(op.results[0].type) if op.results else types.none}
     for name, value in bound.items():
         match value:
             case rules.Default():

@@ -76,7 +76,7 @@ class Variables:
                 return live | free(op) | _variables(op.inputs)
             case ir.InplaceBinary():
                 if op.result is not None:
-                    self._wish([(op.result, op.lhs)])
+                    self._wish((result, op.lhs) for result in op.results)
             case ir.Cast():
                 self._wish([(op.result, op.operand)])
             case _ if any(isinstance(r.type, (types.Array, types.BaseTuple)) for r in op.results):

@@ -49,6 +49,10 @@ class Memory:
         cell = self._activity.alias_class(value)
         return bool(self.stores_of(value)) if cell is None else bool(self.stores.get(cell))
 
+    def targets(self, store: ir.Op) -> list[ir.Value]:
+        """The values through which an operation writes."""
+        return written_values(store)
+
     def stores_of(self, value: ir.Value) -> list[ir.Op]:
         cell = self._activity.alias_class(value)
         if cell is not None:

@@ -172,7 +172,7 @@ def _stop_rule() -> Any:
     return ZeroRule(functions=(stop_gradient,))
 
 
-stop_gradient.__jitgrad_rule__ = _stop_rule
+vars(stop_gradient)["__jitgrad_rule__"] = _stop_rule
 
 
 @overload(stop_gradient)

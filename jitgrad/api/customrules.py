@@ -36,7 +36,7 @@ def rule_for(fn: Any) -> CustomRule:
     if isinstance(fn, CustomJvp):
         if fn.jvp is None:
             raise NoRuleError(f"{fn.__name__} is a custom_jvp without a rule; set one with {fn.__name__}.defjvp")
-        cls = FromJvp
+        cls: type[CustomRule] = FromJvp
     else:
         if fn.bwd is None:
             raise NoRuleError(

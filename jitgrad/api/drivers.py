@@ -253,6 +253,16 @@ class _Driver:
         dtype = self.use(_scalar_class(leaf), str(leaf.scalar))
         return f"{self.use(np, 'np')}.zeros({leaf.text}.shape, {dtype})" if leaf.is_array else f"{dtype}(0)"
 
+    def _seed(self, text: Text, arg: Node, unit: str, k: str) -> str:
+        """A unit vector for the leaf `arg`: `unit` at its element `k`."""
+        seed = self.writer.fresh("seed")
+        if not arg.is_array:
+            text.line(f"{seed} = {self.use(_scalar_class(arg), str(arg.scalar))}({unit})")
+        else:
+            text.line(f"{seed} = {self.zero(arg)}")
+            text.line(f"{self.use(kernels.set_flat, 'set_flat')}({seed}, {k}, {unit})")
+        return seed
+
     def generated(self) -> Generated:
         raise NotImplementedError
 
@@ -290,7 +300,7 @@ class _ByColumns(_Driver):
         for j, (out, value) in enumerate(zip(self.out_leaves, self._tangents_of(dot), strict=True)):
             self._store_item(text, i, j, n, out, item, (k if item.is_array else "0"), value)
 
-    def _store_item(self, text, i, j, n, out, item, column, value):
+    def _store_item(self, text: Text, i: int, j: int, n: str, out: Node, item: Node, column: str, value: str) -> None:
         block = f"{self.blocks[j, i]}[{n}]"
         if not self.is_block(out, item):
             text.line(f"{block} = {value}")
@@ -311,15 +321,6 @@ class _ByColumns(_Driver):
             column = (f"2 * {k} + {part}" if arg.pairs else k) if arg.is_array else str(part)
             for j, (out, value) in enumerate(zip(self.out_leaves, self._tangents_of(dot), strict=True)):
                 self._store(text, i, j, out, arg, column, value)
-
-    def _seed(self, text: Text, arg: Node, unit: str, k: str) -> str:
-        seed = self.writer.fresh("seed")
-        if not arg.is_array:
-            text.line(f"{seed} = {self.use(_scalar_class(arg), str(arg.scalar))}({unit})")
-        else:
-            text.line(f"{seed} = {self.zero(arg)}")
-            text.line(f"{self.use(kernels.set_flat, 'set_flat')}({seed}, {k}, {unit})")
-        return seed
 
     def _tangents_of(self, dot: str) -> list[str]:
         """The tangents of the result's float leaves, read from `dot`."""
@@ -358,7 +359,7 @@ class _ByRows(_Driver):
         k, bar, ignored = (self.writer.fresh(n) for n in ("k", "bar", "_"))
         text = self.text.suite(f"for {k} in range({self.size(out)}):") if out.is_array else self.text
         for part, unit in enumerate(("1.0", "1.0j") if out.pairs else ("1.0",)):
-            seed = _ByColumns._seed(self, text, out, unit, k)
+            seed = self._seed(text, out, unit, k)
             cotangent = self.structure(self.result, {id(out): seed})
             text.line(f"{ignored}, {bar} = {pull}({cotangent}, {self.fresh_arguments()})")
             row = (f"2 * {k} + {part}" if out.pairs else k) if out.is_array else str(part)

@@ -83,8 +83,8 @@ def tree(ty: types.Type, text: str, what: str, *, lists: bool = False) -> Node:
         )
     if has_float(ty) and not _is_simple(ty.dtype if lists and isinstance(ty, types.ListType) else ty):
         raise UnsupportedError(
-            f"{what} is {describe(ty)}, for which jacobian has no block structure yet; use jvp or vjp, or pass its arrays "
-            "as arguments of their own"
+            f"{what} is {describe(ty)}, for which jacobian has no block structure yet; use jvp or vjp, "
+            "or pass its arrays as arguments of their own"
         )
     return Node(ty, text)
 

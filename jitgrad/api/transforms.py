@@ -164,7 +164,8 @@ def _match_tangents(fun: Any, primals: tuple, tangents: Any, argnums: Any) -> tu
 def _check_position(fun: Any, primals: tuple, k: int) -> None:
     if k >= len(primals):
         raise ArgumentError(
-            f"argnums names argument {k} of {dispatcher_of(fun).__name__}, but {len(primals)} positional arguments were passed"
+            f"argnums names argument {k} of {dispatcher_of(fun).__name__}, but {len(primals)} positional arguments "
+            "were passed"
         )
     if not values.has_float(primals[k]):
         raise ArgumentError(checks.not_differentiable(dispatcher_of(fun).__name__, label(fun, k), typeof(primals[k])))

@@ -36,12 +36,12 @@ def has_float(value: Any) -> bool:
     if isinstance(value, tuple) or is_list(value):
         return any(has_float(item) for item in value)
     if is_record(value):
-        return any(_has_float_field(value.dtype[name]) for name in value.dtype.names)
+        return _has_float_field(value.dtype)
     return is_float_leaf(value)
 
 
 def _has_float_field(dtype: np.dtype) -> bool:
-    if dtype.fields is not None:
+    if dtype.names is not None:
         return any(_has_float_field(dtype[name]) for name in dtype.names)
     return dtype.base.kind in "fc"
 

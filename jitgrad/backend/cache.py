@@ -13,6 +13,7 @@ import os
 import pathlib
 import pickle
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from numba.core import config, types
@@ -71,7 +72,7 @@ class DerivativeCache(_Cache):
 
     def __init__(self, derivative: Any):
         self._impl = CompileResultCacheImpl(derivative.py_func)
-        self._derivative = weakref.ref(derivative)
+        self._derivative: Callable[[], Any] = weakref.ref(derivative)
         self._enabled = True
 
     @property
@@ -130,7 +131,7 @@ class DerivativeCache(_Cache):
         if not self._enabled or data.library.has_dynamic_globals or any(not x.can_cache for x in data.lifted):
             return
         key = self._key(sig, data.codegen)
-        if key is None:
+        if key is None or not digest.engine_unchanged():
             return
         path = self._path(key)
         temporary = path.with_name(f"{path.name}.{os.getpid()}.{id(data):x}.tmp")

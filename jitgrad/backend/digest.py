@@ -37,6 +37,15 @@ class Undigestible(Exception):
 @functools.cache
 def engine_stamp() -> str:
     """A hash of everything that turns a function into machine code: our own source and the versions below."""
+    return _engine_now()
+
+
+def engine_unchanged() -> bool:
+    """Whether our source files are still those of `engine_stamp`: what an edited engine made is not cached."""
+    return _engine_now() == engine_stamp()
+
+
+def _engine_now() -> str:
     root = pathlib.Path(__file__).parents[1]
     state = hashlib.sha256()
     for part in (sys.version, numba.__version__, llvmlite.__version__, np.__version__):

@@ -20,7 +20,7 @@ def forget(filenames: list[str]) -> None:
 
 def text_of(fn: Any) -> str:
     """The source of a function made by `build`."""
-    return "".join(linecache.cache[fn.__code__.co_filename][2])
+    return "".join(linecache.getlines(fn.__code__.co_filename))
 
 
 def build(source: str, namespace: dict[str, Any], name: str, tag: str, filename: str) -> Any:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from jitgrad.errors import JitgradError
 
-NEEDED = ("typer", "rich", "matplotlib", "pooch")
+NEEDED = ("typer", "rich", "matplotlib", "pooch", "threadpoolctl")
 USAGE_ERROR = 2
 INTERRUPTED = 130
 

@@ -6,6 +6,7 @@ the optimizer's state, the position in the epoch, and the random generator as it
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 import math
@@ -15,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
-from jitgrad import nn
+from jitgrad import nn, value_and_grad
 from jitgrad.cli.checkpoint import load_arrays, save_arrays
 from jitgrad.data import Mnist
-from jitgrad.errors import DataError, DifferentiationError
+from jitgrad.errors import DataError, JitgradError
 from jitgrad.optim import OPTIMIZERS, Optimizer
 
 FORMAT = "jitgrad-mnist-1"
@@ -28,6 +30,11 @@ DTYPES = ("float32", "float64")
 EPOCHS = {"cnn": 5}
 DEFAULT_EPOCHS = 20
 EVALUATION_BATCH = 500
+
+# The products of one batch are too small to share: BLAS threads would mostly wait for each other, on a busy machine for
+# seconds. Numba multiplies with SciPy's BLAS, which must be loaded before it can be limited.
+importlib.import_module("scipy.linalg.cython_blas")
+one_thread = threadpool_limits.wrap(limits=1, user_api="blas")
 
 
 @dataclass(frozen=True)
@@ -176,6 +183,7 @@ def _pixels(images: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return images.astype(dtype) / dtype.type(255)
 
 
+@one_thread
 def train(
     run: Run,
     data: Mnist,
@@ -200,9 +208,6 @@ def train(
     bool
         Whether the run is done; False if it was stopped.
     """
-    # Imported here: the engine is not needed to evaluate a model or to print help.
-    from jitgrad import value_and_grad
-
     if run.examples != len(data.train_images):
         raise DataError(f"the run was made on {run.examples} training digits, the data has {len(data.train_images)}")
     loss_and_gradient = value_and_grad(nn.MODELS[run.settings.model].loss)
@@ -219,7 +224,7 @@ def train(
             images = _pixels(data.train_images[chosen], dtype)
             loss, gradient = loss_and_gradient(run.params, images, data.train_labels[chosen])
             if not math.isfinite(loss):
-                raise DifferentiationError(
+                raise JitgradError(
                     f"the loss became {loss} in epoch {run.epoch + 1}; a smaller --learning-rate may help"
                 )
             run.optimizer.update(run.params, gradient)
@@ -244,6 +249,7 @@ def _scores(run: Run, data: Mnist) -> Scores:
     )
 
 
+@one_thread
 def evaluate(run: Run, images: np.ndarray, labels: np.ndarray) -> tuple[float, np.ndarray]:
     """The mean loss on some digits, and the predicted digit of each."""
     model = nn.MODELS[run.settings.model]

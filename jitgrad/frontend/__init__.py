@@ -4,6 +4,7 @@
 computes the same. The modules, in the order a function passes through them:
 
 typed        Numba's pipeline up to type inference
+try_blocks   (inside it) dropping CPython's own exception handlers, reporting the user's
 while_tests  (inside it) undoing CPython's duplication of loop tests
 regions      control flow graph -> tree of branches and loops
 variables    which versions are one variable; what branches and loops hand on

@@ -89,11 +89,11 @@ class Inliner:
             name: literal(value.value) if isinstance(value, rules.Default) else value
             for name, value in rule.bind(args, kwargs).items()
         }
-        types_ = {name: value.type for name, value in bound.items()} | {"out": type_}
+        types_ = {name: _bound_type(value) for name, value in bound.items()} | {"out": type_}
         fn = None if isinstance(rule, rules.ArrayRule) and rule.applies(types_) else rule.implement(types_)
         if fn is None:
             return None
-        values = list(bound.values())
+        values = [v for value in bound.values() for v in (value if isinstance(value, tuple) else (value,))]
         return self.inline(reader, fn, tuple(value.type for value in values), values, {}, type_)
 
     def _overload(self, reader: StatementReader, fn: Any, args: list, kwargs: dict, type_: types.Type) -> ir.Value | None:
@@ -160,6 +160,11 @@ class Inliner:
         for op in clone_block(program.body, values).ops:
             reader.emit(op)
         return reader.cast(values.get(program.result, program.result), type_)
+
+
+def _bound_type(value: ir.Value | tuple[ir.Value, ...]) -> types.Type:
+    """The type of a rule's parameter; a star parameter is bound to a Python tuple of values."""
+    return types.BaseTuple.from_types([v.type for v in value]) if isinstance(value, tuple) else value.type
 
 
 def _holds_floats(type_: types.Type) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from numba.core import types
 from numba.misc.special import prange
 
+from jitgrad.frontend.tuples import split_tuples
 from jitgrad.program import ir
 from jitgrad.program.clone import defined, replace_values
 
@@ -24,7 +25,8 @@ def simplify(program: ir.Program) -> None:
     while True:
         values: dict[ir.Value, ir.Value] = {}
         _decide(program.body, values)
-        changed = replace_values(program.body, values)
+        changed = split_tuples(program.body, values)
+        changed |= replace_values(program.body, values)
         result = resolved(program.result, values)
         changed |= result is not program.result
         program.result = result

@@ -20,9 +20,9 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaWarning
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import NopythonTypeInference
-from numba.core.unsafe import eh
 
 from jitgrad.errors import UnsupportedError, where
+from jitgrad.frontend.try_blocks import drop_cleanup_handlers
 from jitgrad.frontend.while_tests import merge_while_tests
 from jitgrad.program.ir import Location
 
@@ -59,7 +59,7 @@ class TypedFunction:
         return Location(str(loc.filename), loc.line)
 
 
-@register_pass(mutates_CFG=False, analysis_only=True)
+@register_pass(mutates_CFG=True, analysis_only=False)
 class RejectUnsupportedBlocks(FunctionPass):
     """Refuse object-mode blocks and exception handlers, naming the line."""
 
@@ -69,14 +69,16 @@ class RejectUnsupportedBlocks(FunctionPass):
         FunctionPass.__init__(self)
 
     def run_pass(self, state):
-        for block in state.func_ir.blocks.values():
+        func_ir = state.func_ir
+        for block in func_ir.blocks.values():
             for statement in block.body:
                 if isinstance(statement, ir.EnterWith):
-                    raise _unsupported_with(state.func_ir, statement)
-                value = getattr(statement, "value", None)
-                if isinstance(value, ir.Global) and value.value is eh.mark_try_block:
-                    raise _unsupported(statement.loc, "`try` blocks cannot be differentiated", "test the condition with `if`")
-        return False
+                    raise _unsupported_with(func_ir, statement)
+        handler = drop_cleanup_handlers(func_ir.blocks)
+        if handler is not None:
+            raise _unsupported(handler, "`try` blocks cannot be differentiated", "test the condition with `if`")
+        func_ir._definitions = ir_utils.build_definitions(func_ir.blocks)
+        return True
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

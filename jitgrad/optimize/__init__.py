@@ -4,6 +4,7 @@ What is not computed need not be differentiated, and what is computed once is ta
 results bit for bit.
 
 aliases     other names of the same value
+inplace     in-place operators that must go element by element
 unroll      loops with a small constant trip count
 hoist       arithmetic that does not change in a loop
 common      values that were computed or loaded before
@@ -14,6 +15,7 @@ from jitgrad.optimize.aliases import resolve_aliases
 from jitgrad.optimize.common import share_common_values
 from jitgrad.optimize.deadcode import remove_dead_code
 from jitgrad.optimize.hoist import hoist_invariants
+from jitgrad.optimize.inplace import expand_inplace
 from jitgrad.optimize.unroll import unroll_small_loops
 from jitgrad.program import ir
 
@@ -21,6 +23,7 @@ from jitgrad.program import ir
 def optimize(program: ir.Program) -> ir.Program:
     """Optimize `program` in place and return it."""
     resolve_aliases(program)
+    expand_inplace(program)
     remove_dead_code(program)
     unroll_small_loops(program)
     hoist_invariants(program)

@@ -1,7 +1,9 @@
 """Derivative rules: what the transforms know about functions that they do not look into.
 
-One file per domain; `registry` has the classes and the table. Importing the package fills the table.
+One file per domain; `kinds` has the classes, `registry` the table. Importing the package fills the table.
 """
+
+from importlib import import_module
 
 from jitgrad.rules.registry import (
     AllocRule,
@@ -23,9 +25,29 @@ from jitgrad.rules.registry import (
 )
 from jitgrad.runtime.kernels import namespace as kernels_namespace
 
-from jitgrad.rules import allocation, decompositions, elementwise, indexing, joining, linalg, products, random, reductions, shapes, special  # isort: skip  # noqa: F401
+_DOMAINS = (
+    "arithmetic", "elementwise", "special", "reductions", "statistics", "shapes", "joining", "allocation", "indexing",
+    "interpolation", "products", "linalg", "decompositions", "singular", "random",
+)  # fmt: skip
+for _domain in _DOMAINS:
+    import_module(f"{__name__}.{_domain}")
 
 __all__ = [
-    "AllocRule", "ArrayRule", "Choose", "Default", "MutatingRule", "RefusedRule", "RewriteRule", "Rule", "ScalarRule", "ZeroRule",
-    "all_rules", "fill", "kernels_namespace", "lookup", "lookup_attribute", "lookup_method", "register",
-]  # fmt: skip
+    "AllocRule",
+    "ArrayRule",
+    "Choose",
+    "Default",
+    "MutatingRule",
+    "RefusedRule",
+    "RewriteRule",
+    "Rule",
+    "ScalarRule",
+    "ZeroRule",
+    "all_rules",
+    "fill",
+    "kernels_namespace",
+    "lookup",
+    "lookup_attribute",
+    "lookup_method",
+    "register",
+]

@@ -9,17 +9,25 @@ from jitgrad.rules.support import is_none
 from jitgrad.runtime.kernels import compiled
 
 for _fn, _params in (
-    (np.zeros, "shape, dtype=None"), (np.ones, "shape, dtype=None"), (np.empty, "shape, dtype=None"),
-    (np.identity, "n, dtype=None"), (np.eye, "N, M=None, k=0, dtype=None"), (np.indices, "dimensions"), (np.tri, "N, M=None, k=0"),
-    (np.hamming, "M"), (np.hanning, "M"), (np.bartlett, "M"), (np.blackman, "M"),
-):  # fmt: skip
+    (np.zeros, "shape, dtype=None"),
+    (np.ones, "shape, dtype=None"),
+    (np.empty, "shape, dtype=None"),
+    (np.identity, "n, dtype=None"),
+    (np.eye, "N, M=None, k=0, dtype=None"),
+    (np.indices, "dimensions"),
+    (np.tri, "N, M=None, k=0"),
+    (np.hamming, "M"),
+    (np.hanning, "M"),
+    (np.bartlett, "M"),
+    (np.blackman, "M"),
+):
     register(AllocRule(functions=(_fn,), params=_params))
 for _fn in (np.zeros_like, np.ones_like, np.empty_like):
     register(AllocRule(functions=(_fn,), params="a, dtype=None", like="a"))
 register(AllocRule(functions=(np.full,), params="shape, fill_value, dtype=None", fill="fill_value"))
 register(AllocRule(functions=(np.full_like,), params="a, fill_value, dtype=None", fill="fill_value", like="a"))
 
-# ----- ranges: linear in their ends ------------------------------------------------------------------------
+# ----- ranges: linear in their ends ----------------------------------------------------------------
 
 
 @compiled
@@ -52,11 +60,13 @@ def _linspace_pull_stop(ct):
 
 register(
     ArrayRule(
-        functions=(np.linspace,), params="start, stop, num=50",
-        push={"start": _linspace_push_start, "stop": _linspace_push_stop}, pull={"start": _linspace_pull_start, "stop": _linspace_pull_stop},
+        functions=(np.linspace,),
+        params="start, stop, num=50",
+        push={"start": _linspace_push_start, "stop": _linspace_push_stop},
+        pull={"start": _linspace_pull_start, "stop": _linspace_pull_stop},
         cases=(lambda rng: (0.5, 3.0, 6), lambda rng: (0.5, 3.0, 1), lambda rng: (0.5, 3.0)),
     )
-)  # fmt: skip
+)
 
 
 @compiled
@@ -89,9 +99,11 @@ def _unless_alone(fn):
 
 register(
     ArrayRule(
-        functions=(np.arange,), params="start, stop=None, step=None, dtype=None",
+        functions=(np.arange,),
+        params="start, stop=None, step=None, dtype=None",
         push={"start": _unless_alone(_arange_push_start), "step": _arange_push_step},
         pull={"start": _unless_alone(_arange_pull_start), "step": _arange_pull_step},
-        cases=(lambda rng: (0.5, 3.25, 0.5),), note="the end of the range only sets the length",
+        cases=(lambda rng: (0.5, 3.25, 0.5),),
+        note="the end of the range only sets the length",
     )
-)  # fmt: skip
+)

@@ -1,11 +1,10 @@
-"""Rules of matrix decompositions: cholesky, qr, eigh, eig, svd, lstsq.
+"""Rules of matrix decompositions: cholesky, qr, eigh, eig. The others are in `singular`.
 
 Cholesky and the Hermitian eigenproblem read only the lower triangle, so that is where their cotangent goes.
 
 Formulas after M. Giles (2008); I. Murray, "Differentiation of the Cholesky decomposition" (2016);
 S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions" (2010) for QR;
-D. Roberts and L. Roberts, "QR and LQ decomposition matrix backpropagation algorithms" (2020) for wide QR;
-J. Townsend, "Differentiating the singular value decomposition" (2016); G. Golub and V. Pereyra (1973).
+D. Roberts and L. Roberts, "QR and LQ decomposition matrix backpropagation algorithms" (2020) for wide QR.
 
 Vectors that belong to equal eigenvalues or singular values are an arbitrary basis of their space and have no
 derivative. Their mutual rotation is taken as zero, which is exact for functions that do not depend on the
@@ -16,10 +15,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitgrad.rules.linalg import _square, adjoint, negated_product
+from jitgrad.rules.linalg import adjoint, square
 from jitgrad.rules.registry import ArrayRule, Choose, register
 from jitgrad.rules.support import is_complex
-from jitgrad.runtime.kernels import compiled, ratio0
+from jitgrad.runtime.kernels import compiled
 
 
 @compiled
@@ -63,7 +62,7 @@ def _lower_half(a):
     return a
 
 
-# ----- cholesky --------------------------------------------------------------------------------------------
+# ----- cholesky ------------------------------------------------------------------------------------
 
 
 @compiled
@@ -93,13 +92,20 @@ def _positive(n, dtype=float):
 
 register(
     ArrayRule(
-        functions=(np.linalg.cholesky,), params="a", push={"a": _cholesky_push}, pull={"a": _cholesky_pull},
-        cases=(lambda rng: (_positive(3)(rng),), lambda rng: (_positive(2, complex)(rng),), lambda rng: (np.array([[2.5]]),)),
+        functions=(np.linalg.cholesky,),
+        params="a",
+        push={"a": _cholesky_push},
+        pull={"a": _cholesky_pull},
+        cases=(
+            lambda rng: (_positive(3)(rng),),
+            lambda rng: (_positive(2, complex)(rng),),
+            lambda rng: (np.array([[2.5]]),),
+        ),
         note="the cotangent is lower triangular, as the lower triangle is what is read",
     )
-)  # fmt: skip
+)
 
-# ----- qr -----------------------------------------------------------------------------------------------------
+# ----- qr ------------------------------------------------------------------------------------------
 
 
 @compiled
@@ -181,27 +187,34 @@ def _qr_pull(ct, a, out):
     c2 = np.ascontiguousarray(ct[1][:, m:])
     y = np.ascontiguousarray(a[:, m:])
     result = np.empty((m, n), a.dtype)
-    result[:, :m] = _qr_tall_pull(cq + dense_product(y, adjoint(c2)), np.ascontiguousarray(cr[:, :m]), q, np.ascontiguousarray(r[:, :m]))
+    result[:, :m] = _qr_tall_pull(
+        cq + dense_product(y, adjoint(c2)), np.ascontiguousarray(cr[:, :m]), q, np.ascontiguousarray(r[:, :m])
+    )
     result[:, m:] = dense_product(q, c2)
     return result
 
 
 register(
     ArrayRule(
-        functions=(np.linalg.qr,), params="a", push={"a": _qr_push}, pull={"a": _qr_pull},
+        functions=(np.linalg.qr,),
+        params="a",
+        push={"a": _qr_push},
+        pull={"a": _qr_pull},
         cases=(
-            lambda rng: (_square(3)(rng),), lambda rng: (rng.normal(size=(4, 2)),), lambda rng: (rng.normal(size=(2, 4)),),
+            lambda rng: (square(3)(rng),),
+            lambda rng: (rng.normal(size=(4, 2)),),
+            lambda rng: (rng.normal(size=(2, 4)),),
             lambda rng: (rng.normal(size=(3, 2)) + 1j * rng.normal(size=(3, 2)),),
         ),
         note="of full column rank (of the leading square block for a wide matrix)",
     )
-)  # fmt: skip
+)
 
-# ----- eigh, eigvalsh --------------------------------------------------------------------------------------------
+# ----- eigh, eigvalsh ------------------------------------------------------------------------------
 
 
 @compiled
-def _over_gap(x, y):
+def over_gap(x, y):
     """``1 / (y - x)``, zero for equal numbers."""
     if x == y:
         return (y - x) * 0
@@ -217,7 +230,7 @@ def _eigh_push(dot, out):
     for i in range(n):
         dw[i] = np.real(p[i, i])
         for j in range(n):
-            p[i, j] = p[i, j] * _over_gap(w[i], w[j])
+            p[i, j] = p[i, j] * over_gap(w[i], w[j])
     return dw, dense_product(v, p)
 
 
@@ -229,7 +242,7 @@ def _eigh_pull(ct, out):
     p = dense_product(h, ct[1])
     for i in range(n):
         for j in range(n):
-            p[i, j] = p[i, j] * _over_gap(w[i], w[j])
+            p[i, j] = p[i, j] * over_gap(w[i], w[j])
         p[i, i] = ct[0][i]
     return fold_to_lower(dense_product(dense_product(v, p), h))
 
@@ -251,18 +264,25 @@ def _eigvalsh_pull(ct, a):
 
 register(
     ArrayRule(
-        functions=(np.linalg.eigh,), params="a", push={"a": _eigh_push}, pull={"a": _eigh_pull},
-        cases=(lambda rng: (_positive(3)(rng),), lambda rng: (np.array([[2.5]]),)), note="see the module on equal eigenvalues",
+        functions=(np.linalg.eigh,),
+        params="a",
+        push={"a": _eigh_push},
+        pull={"a": _eigh_pull},
+        cases=(lambda rng: (_positive(3)(rng),), lambda rng: (np.array([[2.5]]),)),
+        note="see the module on equal eigenvalues",
     )
-)  # fmt: skip
+)
 register(
     ArrayRule(
-        functions=(np.linalg.eigvalsh,), params="a", push={"a": _eigvalsh_push}, pull={"a": _eigvalsh_pull},
+        functions=(np.linalg.eigvalsh,),
+        params="a",
+        push={"a": _eigvalsh_push},
+        pull={"a": _eigvalsh_pull},
         cases=(lambda rng: (_positive(3)(rng),), lambda rng: (_positive(2, complex)(rng),)),
     )
-)  # fmt: skip
+)
 
-# ----- eig, eigvals ----------------------------------------------------------------------------------------------------
+# ----- eig, eigvals --------------------------------------------------------------------------------
 # Vectors have unit norm; LAPACK turns a complex one so that its largest component is real.
 
 
@@ -284,7 +304,7 @@ def _eig_push(dot, out):
     for i in range(n):
         dw[i] = p[i, i]
         for j in range(n):
-            p[i, j] = p[i, j] * _over_gap(w[i], w[j])
+            p[i, j] = p[i, j] * over_gap(w[i], w[j])
     dv = dense_product(v, p)
     for j in range(n):
         t = np.sum(np.real(dw[:0]))
@@ -320,7 +340,7 @@ def _eig_pull_vectors(cw, cv, w, v):
     p = dense_product(h, cv)
     for i in range(n):
         for j in range(n):
-            p[i, j] = p[i, j] * np.conj(_over_gap(w[i], w[j]))
+            p[i, j] = p[i, j] * np.conj(over_gap(w[i], w[j]))
         p[i, i] = cw[i]
     return np.ascontiguousarray(np.linalg.solve(h, dense_product(p, h)))
 
@@ -360,232 +380,19 @@ _EIG_CASES = (
 )
 register(
     ArrayRule(
-        functions=(np.linalg.eig,), params="a", push={"a": Choose(lambda t: _eig_push_complex if is_complex(t["a"]) else _eig_push)},
-        pull={"a": Choose(lambda t: _eig_pull_complex if is_complex(t["a"]) else _eig_pull)}, cases=_EIG_CASES,
+        functions=(np.linalg.eig,),
+        params="a",
+        push={"a": Choose(lambda t: _eig_push_complex if is_complex(t["a"]) else _eig_push)},
+        pull={"a": Choose(lambda t: _eig_pull_complex if is_complex(t["a"]) else _eig_pull)},
+        cases=_EIG_CASES,
     )
-)  # fmt: skip
-register(ArrayRule(functions=(np.linalg.eigvals,), params="a", push={"a": _eigvals_push}, pull={"a": _eigvals_pull}, cases=_EIG_CASES))
-
-# ----- svd ----------------------------------------------------------------------------------------------------------------
-
-
-@compiled
-def _svd_push(dot, out):
-    u, s, vh = out
-    k = s.size
-    uk, vk = np.ascontiguousarray(u[:, :k]), adjoint(vh[:k, :])
-    d = np.ascontiguousarray(dot)
-    left = dense_product(d, vk)
-    right = dense_product(adjoint(d), uk)
-    p = dense_product(adjoint(uk), left)
-    ds = np.empty(k, s.dtype)
-    a, b = np.empty((k, k), u.dtype), np.empty((k, k), u.dtype)
-    for i in range(k):
-        ds[i] = np.real(p[i, i])
-        for j in range(k):
-            gap = _over_gap(s[i] * s[i], s[j] * s[j])
-            a[i, j] = gap * (p[i, j] * s[j] + s[i] * np.conj(p[j, i]))
-            b[i, j] = gap * (s[i] * p[i, j] + np.conj(p[j, i]) * s[j])
-        # the phase, taken by u; zero for real matrices
-        a[i, i] = ratio0(p[i, i] - np.real(p[i, i]), s[i])
-    du, dv = np.empty(u.shape, u.dtype), np.empty((vh.shape[1], vh.shape[0]), u.dtype)
-    left -= dense_product(uk, p)
-    right -= dense_product(vk, adjoint(p))
-    for j in range(k):
-        for i in range(left.shape[0]):
-            left[i, j] = ratio0(left[i, j], s[j])
-        for i in range(right.shape[0]):
-            right[i, j] = ratio0(right[i, j], s[j])
-    du[:, :k] = dense_product(uk, a) + left
-    dv[:, :k] = dense_product(vk, b) + right
-    # full_matrices: the complements follow, staying orthogonal
-    if u.shape[1] > k:
-        rest = np.ascontiguousarray(u[:, k:])
-        du[:, k:] = negated_product(uk, dense_product(adjoint(du[:, :k]), rest))
-    if vh.shape[0] > k:
-        rest = adjoint(vh[k:, :])
-        dv[:, k:] = negated_product(vk, dense_product(adjoint(dv[:, :k]), rest))
-    return du, ds, adjoint(dv)
-
-
-@compiled
-def _svd_pull(ct, out):
-    u, s, vh = out
-    k = s.size
-    uk, vk = np.ascontiguousarray(u[:, :k]), adjoint(vh[:k, :])
-    cu = np.ascontiguousarray(ct[0][:, :k])
-    cv = adjoint(ct[2][:k, :])
-    if u.shape[1] > k:
-        # from d u_rest = -uk (d uk)^H u_rest
-        rest = np.ascontiguousarray(u[:, k:])
-        cu = cu - dense_product(rest, dense_product(adjoint(ct[0][:, k:]), uk))
-    if vh.shape[0] > k:
-        rest = adjoint(vh[k:, :])
-        cv = cv - dense_product(rest, dense_product(np.ascontiguousarray(ct[2][k:, :]), vk))
-    pu, pv = dense_product(adjoint(uk), cu), dense_product(adjoint(vk), cv)
-    core = np.empty((k, k), u.dtype)
-    for i in range(k):
-        for j in range(k):
-            gap = _over_gap(s[i] * s[i], s[j] * s[j])
-            core[i, j] = gap * ((pu[i, j] - np.conj(pu[j, i])) * s[j] + s[i] * (pv[i, j] - np.conj(pv[j, i])))
-        core[i, i] = ct[1][i] + ratio0(pu[i, i] - np.real(pu[i, i]), s[i])
-    left = cu - dense_product(uk, pu)
-    right = cv - dense_product(vk, pv)
-    for j in range(k):
-        for i in range(left.shape[0]):
-            left[i, j] = ratio0(left[i, j], s[j])
-        for i in range(right.shape[0]):
-            right[i, j] = ratio0(right[i, j], s[j])
-    vkh = adjoint(vk)
-    return dense_product(dense_product(uk, core) + left, vkh) + dense_product(uk, adjoint(right))
-
-
+)
 register(
     ArrayRule(
-        functions=(np.linalg.svd,), params="a, full_matrices=1", push={"a": _svd_push}, pull={"a": _svd_pull},
-        cases=(
-            lambda rng: (rng.normal(size=(3, 3)),), lambda rng: (rng.normal(size=(4, 2)), 0), lambda rng: (rng.normal(size=(2, 4)), 0),
-        ),
-        note="see the module on equal singular values",
+        functions=(np.linalg.eigvals,),
+        params="a",
+        push={"a": _eigvals_push},
+        pull={"a": _eigvals_pull},
+        cases=_EIG_CASES,
     )
-)  # fmt: skip
-
-# ----- lstsq ----------------------------------------------------------------------------------------------------------------
-
-
-@compiled
-def _lstsq_parts(a, rank):
-    """Pseudo-inverse of this rank, and the thin singular vectors."""
-    u, s, vh = np.linalg.svd(np.ascontiguousarray(a), False)
-    v = adjoint(vh)
-    w = np.zeros(v.shape, a.dtype)
-    for j in range(rank):
-        for i in range(v.shape[0]):
-            w[i, j] = v[i, j] / s[j]
-    return dense_product(w, adjoint(u)), np.ascontiguousarray(u), vh
-
-
-@compiled
-def _lstsq_push_matrix(da, db, a, b, x, rank, residuals):
-    p, u, vh = _lstsq_parts(a, rank)
-    ph, dh = adjoint(p), adjoint(da)
-    r = b - dense_product(a, x)
-    q = dense_product(ph, x)
-    change = db - dense_product(da, x)
-    dx = dense_product(p, change) + dense_product(dense_product(p, ph), dense_product(dh, r))
-    t = dense_product(dh, q)
-    dx += t - dense_product(p, dense_product(a, t))
-    dres = np.zeros(residuals.size, residuals.dtype)
-    for j in range(residuals.size):
-        for i in range(r.shape[0]):
-            dres[j] += 2 * np.real(np.conj(r[i, j]) * change[i, j])
-    inner = dense_product(adjoint(u), dense_product(da, adjoint(vh)))
-    ds = np.empty(inner.shape[0], residuals.dtype)
-    for i in range(ds.size):
-        ds[i] = np.real(inner[i, i])
-    return dx, dres, ds
-
-
-@compiled
-def _lstsq_pull_matrix(cx, cres, cs, a, b, x, rank):
-    p, u, vh = _lstsq_parts(a, rank)
-    ph = adjoint(p)
-    r = b - dense_product(a, x)
-    y = dense_product(ph, cx)
-    q = dense_product(ph, x)
-    px = dense_product(p, y)
-    rest = cx - dense_product(p, dense_product(a, cx))
-    cb = np.ascontiguousarray(y)
-    ca = negated_product(y, adjoint(x)) + dense_product(r, adjoint(px)) + dense_product(q, adjoint(rest))
-    if cres.size > 0:
-        w = np.empty(r.shape, r.dtype)
-        for i in range(r.shape[0]):
-            for j in range(r.shape[1]):
-                w[i, j] = 2 * r[i, j] * cres[j]
-        cb = cb + w
-        ca -= dense_product(w, adjoint(x))
-    for j in range(cs.size):
-        for i in range(u.shape[0]):
-            u[i, j] = u[i, j] * cs[j]
-    return ca + dense_product(u, vh), cb
-
-
-@compiled
-def _as_column(b):
-    return np.ascontiguousarray(b).reshape((b.size, 1))
-
-
-@compiled
-def _lstsq_push_a(dot, a, b, out):
-    dx, dres, ds = _lstsq_push_matrix(dot, np.zeros(b.shape, b.dtype), a, b, out[0], out[2], out[1])
-    return dx, dres, 0, ds
-
-
-@compiled
-def _lstsq_push_b(dot, a, b, out):
-    dx, dres, ds = _lstsq_push_matrix(np.zeros(a.shape, a.dtype), dot, a, b, out[0], out[2], out[1])
-    return dx, dres, 0, ds
-
-
-@compiled
-def _lstsq_push_a_vector(dot, a, b, out):
-    b2 = _as_column(b)
-    dx, dres, ds = _lstsq_push_matrix(dot, np.zeros(b2.shape, b.dtype), a, b2, _as_column(out[0]), out[2], out[1])
-    return dx.reshape(dx.size), dres, 0, ds
-
-
-@compiled
-def _lstsq_push_b_vector(dot, a, b, out):
-    dx, dres, ds = _lstsq_push_matrix(np.zeros(a.shape, a.dtype), _as_column(dot), a, _as_column(b), _as_column(out[0]), out[2], out[1])
-    return dx.reshape(dx.size), dres, 0, ds
-
-
-@compiled
-def _lstsq_pull(ct, a, b, out):
-    # as many residuals as the run returned: none for underdetermined or rank-deficient systems
-    return _lstsq_pull_matrix(ct[0], ct[1][: out[1].size], ct[3], a, b, out[0], out[2])
-
-
-@compiled
-def _lstsq_pull_vector(ct, a, b, out):
-    ca, cb = _lstsq_pull_matrix(_as_column(ct[0]), ct[1][: out[1].size], ct[3], a, _as_column(b), _as_column(out[0]), out[2])
-    return ca, cb.reshape(b.size)
-
-
-@compiled
-def _lstsq_pull_a(ct, a, b, out):
-    return _lstsq_pull(ct, a, b, out)[0]
-
-
-@compiled
-def _lstsq_pull_b(ct, a, b, out):
-    return _lstsq_pull(ct, a, b, out)[1]
-
-
-@compiled
-def _lstsq_pull_a_vector(ct, a, b, out):
-    return _lstsq_pull_vector(ct, a, b, out)[0]
-
-
-@compiled
-def _lstsq_pull_b_vector(ct, a, b, out):
-    return _lstsq_pull_vector(ct, a, b, out)[1]
-
-
-def _by_rank(vector, matrix):
-    return Choose(lambda t: vector if t["b"].ndim == 1 else matrix)
-
-
-register(
-    ArrayRule(
-        functions=(np.linalg.lstsq,), params="a, b, rcond=-1.0",
-        push={"a": _by_rank(_lstsq_push_a_vector, _lstsq_push_a), "b": _by_rank(_lstsq_push_b_vector, _lstsq_push_b)},
-        pull={"a, b": _by_rank(_lstsq_pull_vector, _lstsq_pull), "a": _by_rank(_lstsq_pull_a_vector, _lstsq_pull_a),
-              "b": _by_rank(_lstsq_pull_b_vector, _lstsq_pull_b)},
-        cases=(
-            lambda rng: (rng.normal(size=(5, 2)), rng.normal(size=5)), lambda rng: (rng.normal(size=(4, 2)), rng.normal(size=(4, 3))),
-            lambda rng: (rng.normal(size=(2, 4)), rng.normal(size=2)),
-        ),
-        note="of constant rank",
-    )
-)  # fmt: skip
+)

@@ -98,51 +98,78 @@ def _arrays(*shapes, tail=()):
 
 register(
     ArrayRule(
-        functions=(np.concatenate,), params="arrays, axis=0", push={"arrays": _concatenate_push},
+        functions=(np.concatenate,),
+        params="arrays, axis=0",
+        push={"arrays": _concatenate_push},
         pull={"arrays": _join_pull("arrays", lambda item: "axis", lambda item, k: f"arrays_shape[{k}][axis]")},
-        cases=(_arrays((3,), (2,)), _arrays((2, 3), (1, 3), (2, 3)), _arrays((2, 3), (2, 1), tail=(1,)), _arrays((2, 3), (2, 1), tail=(-1,)),
-               _arrays((0,), (2,))),
+        cases=(
+            _arrays((3,), (2,)),
+            _arrays((2, 3), (1, 3), (2, 3)),
+            _arrays((2, 3), (2, 1), tail=(1,)),
+            _arrays((2, 3), (2, 1), tail=(-1,)),
+            _arrays((0,), (2,)),
+        ),
     )
-)  # fmt: skip
+)
 register(
     ArrayRule(
-        functions=(np.stack,), params="arrays, axis=0", push={"arrays": _stack_push},
+        functions=(np.stack,),
+        params="arrays, axis=0",
+        push={"arrays": _stack_push},
         pull={"arrays": _join_pull("arrays", lambda item: "axis", lambda item, k: "1")},
         cases=(_arrays((3,), (3,)), _arrays((2, 3), (2, 3), tail=(1,)), _arrays((2, 3), (2, 3), (2, 3), tail=(-1,))),
     )
-)  # fmt: skip
+)
 register(
     ArrayRule(
-        functions=(np.hstack,), params="tup", push={"tup": _hstack_push},
-        pull={"tup": _join_pull("tup", lambda item: str(min(item.ndim - 1, 1)) if item.ndim else "0",
-                                lambda item, k: "1" if item.ndim == 0 else f"tup_shape[{k}][{min(item.ndim - 1, 1)}]")},
+        functions=(np.hstack,),
+        params="tup",
+        push={"tup": _hstack_push},
+        pull={
+            "tup": _join_pull(
+                "tup",
+                lambda item: str(min(item.ndim - 1, 1)) if item.ndim else "0",
+                lambda item, k: "1" if item.ndim == 0 else f"tup_shape[{k}][{min(item.ndim - 1, 1)}]",
+            )
+        },
         cases=(_arrays((3,), (2,)), _arrays((2, 3), (2, 1))),
     )
-)  # fmt: skip
+)
 register(
     ArrayRule(
         functions=tuple(dict.fromkeys((np.vstack, getattr(np, "row_stack", np.vstack)))),
-        params="tup", push={"tup": _vstack_push},
-        pull={"tup": _join_pull("tup", lambda item: "0", lambda item, k: "1" if item.ndim < 2 else f"tup_shape[{k}][0]")},
+        params="tup",
+        push={"tup": _vstack_push},
+        pull={
+            "tup": _join_pull("tup", lambda item: "0", lambda item, k: "1" if item.ndim < 2 else f"tup_shape[{k}][0]")
+        },
         cases=(_arrays((3,), (3,)), _arrays((2, 3), (1, 3))),
     )
-)  # fmt: skip
+)
 register(
     ArrayRule(
-        functions=(np.dstack,), params="tup", push={"tup": _dstack_push},
-        pull={"tup": _join_pull("tup", lambda item: "2", lambda item, k: "1" if item.ndim < 3 else f"tup_shape[{k}][2]")},
+        functions=(np.dstack,),
+        params="tup",
+        push={"tup": _dstack_push},
+        pull={
+            "tup": _join_pull("tup", lambda item: "2", lambda item, k: "1" if item.ndim < 3 else f"tup_shape[{k}][2]")
+        },
         cases=(_arrays((3,), (3,)), _arrays((2, 3), (2, 3)), _arrays((2, 3, 1), (2, 3, 2))),
     )
-)  # fmt: skip
+)
 register(
     ArrayRule(
-        functions=(np.column_stack,), params="tup", push={"tup": _column_stack_push},
-        pull={"tup": _join_pull("tup", lambda item: "1", lambda item, k: "1" if item.ndim < 2 else f"tup_shape[{k}][1]")},
+        functions=(np.column_stack,),
+        params="tup",
+        push={"tup": _column_stack_push},
+        pull={
+            "tup": _join_pull("tup", lambda item: "1", lambda item, k: "1" if item.ndim < 2 else f"tup_shape[{k}][1]")
+        },
         cases=(_arrays((3,), (3,)), _arrays((3, 2), (3,)), _arrays((3, 2), (3, 1))),
     )
-)  # fmt: skip
+)
 
-# ----- broadcast_arrays ------------------------------------------------------------------------------------
+# ----- broadcast_arrays ----------------------------------------------------------------------------
 
 
 def _broadcast_arrays_push(types):
@@ -161,22 +188,29 @@ def _broadcast_arrays_pull(types):
     parts = []
     for k, item in enumerate(items):
         if is_array(item) and item.ndim:
-            parts.append(f"sum_to_shape(ct[{k}], args_shape[{k}], {_dtype_name(item) or 'ct[%d].dtype' % k})")
+            dtype = _dtype_name(item) or f"ct[{k}].dtype"
+            parts.append(f"sum_to_shape(ct[{k}], args_shape[{k}], {dtype})")
         else:
             parts.append(f"np.sum(ct[{k}])")
     return generated(
-        "broadcast_pull", f"def broadcast_pull(ct, args_shape):\n    return ({', '.join(parts)},)\n", sum_to_shape=sum_to_shape
+        "broadcast_pull",
+        f"def broadcast_pull(ct, args_shape):\n    return ({', '.join(parts)},)\n",
+        sum_to_shape=sum_to_shape,
     )
 
 
 register(
     ArrayRule(
-        functions=(np.broadcast_arrays,), params="*args", push={"args": Choose(_broadcast_arrays_push)}, pull={"args": Choose(_broadcast_arrays_pull)},
-        cases=(lambda rng: (rng.normal(size=3), rng.normal(size=(2, 1))),), note="treated as copies",
+        functions=(np.broadcast_arrays,),
+        params="*args",
+        push={"args": Choose(_broadcast_arrays_push)},
+        pull={"args": Choose(_broadcast_arrays_pull)},
+        cases=(lambda rng: (rng.normal(size=3), rng.normal(size=(2, 1))),),
+        note="treated as copies",
     )
-)  # fmt: skip
+)
 
-# ----- array of a list or tuple ------------------------------------------------------------------------------
+# ----- array of a list or tuple --------------------------------------------------------------------
 
 
 def _depth(t):
@@ -197,7 +231,11 @@ def _unstack(t, text, level):
     if is_number(t):
         return text
     if isinstance(t, nbtypes.BaseTuple):
-        return "(" + "".join(_unstack(item, _index(text, str(k)), level + 1) + ", " for k, item in enumerate(t.types)) + ")"
+        return (
+            "("
+            + "".join(_unstack(item, _index(text, str(k)), level + 1) + ", " for k, item in enumerate(t.types))
+            + ")"
+        )
     i = f"i{level}"
     return f"[{_unstack(t.dtype, _index(text, i), level + 1)} for {i} in range(ct.shape[{level}])]"
 
@@ -250,14 +288,22 @@ _LISTS = (
 )
 register(
     ArrayRule(
-        functions=(np.array,), params="object, dtype=None", when=_buildable, push={"object": Choose(_array_tangent)},
-        pull={"object": _array_pull("object")}, cases=_LISTS,
+        functions=(np.array,),
+        params="object, dtype=None",
+        when=_buildable,
+        push={"object": Choose(_array_tangent)},
+        pull={"object": _array_pull("object")},
+        cases=_LISTS,
     )
-)  # fmt: skip
+)
 register(
     ArrayRule(
-        functions=(np.asarray, np.asarray_chkfinite), params="a, dtype=None", when=_buildable, push={"a": Choose(_array_tangent)},
-        pull={"a": _array_pull("a")}, cases=(_LISTS[0],),
+        functions=(np.asarray, np.asarray_chkfinite),
+        params="a, dtype=None",
+        when=_buildable,
+        push={"a": Choose(_array_tangent)},
+        pull={"a": _array_pull("a")},
+        cases=(_LISTS[0],),
         view=lambda t: takes_array(t) and (is_none(t.get("dtype")) or t["a"].dtype == t["out"].dtype),
     )
-)  # fmt: skip
+)

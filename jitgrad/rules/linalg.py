@@ -40,7 +40,7 @@ def negated_product(a, b):
     return -np.dot(np.ascontiguousarray(a), np.ascontiguousarray(b))
 
 
-def _square(n, shift=3.0, dtype=float):
+def square(n, shift=3.0, dtype=float):
     """A well-conditioned matrix; for complex dtype with an imaginary part."""
 
     def make(rng):
@@ -50,7 +50,7 @@ def _square(n, shift=3.0, dtype=float):
     return make
 
 
-# ----- inv ---------------------------------------------------------------------------------------------
+# ----- inv -----------------------------------------------------------------------------------------
 
 
 @compiled
@@ -66,12 +66,19 @@ def _inv_pull(ct, out):
 
 register(
     ArrayRule(
-        functions=(np.linalg.inv,), params="a", push={"a": _inv_push}, pull={"a": _inv_pull},
-        cases=(lambda rng: (_square(3)(rng),), lambda rng: (_square(2, dtype=complex)(rng),), lambda rng: (np.array([[2.5]]),)),
+        functions=(np.linalg.inv,),
+        params="a",
+        push={"a": _inv_push},
+        pull={"a": _inv_pull},
+        cases=(
+            lambda rng: (square(3)(rng),),
+            lambda rng: (square(2, dtype=complex)(rng),),
+            lambda rng: (np.array([[2.5]]),),
+        ),
     )
-)  # fmt: skip
+)
 
-# ----- det, slogdet ---------------------------------------------------------------------------------------
+# ----- det, slogdet --------------------------------------------------------------------------------
 
 
 @compiled
@@ -121,13 +128,20 @@ def _det_pull(ct, a, out):
 
 register(
     ArrayRule(
-        functions=(np.linalg.det,), params="a", push={"a": _det_push}, pull={"a": _det_pull},
+        functions=(np.linalg.det,),
+        params="a",
+        push={"a": _det_push},
+        pull={"a": _det_pull},
         cases=(
-            lambda rng: (_square(3)(rng),), lambda rng: (_square(2, dtype=complex)(rng),), lambda rng: (np.array([[2.5]]),),
-            lambda rng: (np.array([[1.0, 2.0], [2.0, 4.0]]),), lambda rng: (np.zeros((2, 2)),), lambda rng: (np.array([[0.0, 2.0], [0.0, 3.0]]),),
+            lambda rng: (square(3)(rng),),
+            lambda rng: (square(2, dtype=complex)(rng),),
+            lambda rng: (np.array([[2.5]]),),
+            lambda rng: (np.array([[1.0, 2.0], [2.0, 4.0]]),),
+            lambda rng: (np.zeros((2, 2)),),
+            lambda rng: (np.array([[0.0, 2.0], [0.0, 3.0]]),),
         ),
     )
-)  # fmt: skip
+)
 
 
 @compiled
@@ -169,15 +183,20 @@ def _slogdet_pull_complex(ct, a, out):
 
 register(
     ArrayRule(
-        functions=(np.linalg.slogdet,), params="a",
+        functions=(np.linalg.slogdet,),
+        params="a",
         push={"a": Choose(lambda t: _slogdet_push_complex if is_complex(t["a"]) else _slogdet_push)},
         pull={"a": Choose(lambda t: _slogdet_pull_complex if is_complex(t["a"]) else _slogdet_pull)},
-        cases=(lambda rng: (_square(3)(rng),), lambda rng: (-_square(3)(rng),), lambda rng: (_square(2, dtype=complex)(rng),)),
+        cases=(
+            lambda rng: (square(3)(rng),),
+            lambda rng: (-square(3)(rng),),
+            lambda rng: (square(2, dtype=complex)(rng),),
+        ),
         note="nan for a singular matrix",
     )
-)  # fmt: skip
+)
 
-# ----- solve ----------------------------------------------------------------------------------------------
+# ----- solve ---------------------------------------------------------------------------------------
 
 
 @compiled
@@ -233,19 +252,25 @@ def _by_rank(name, vector, matrix):
 
 register(
     ArrayRule(
-        functions=(np.linalg.solve,), params="a, b", push={"a": _solve_push_a, "b": _solve_push_b},
-        pull={"a, b": _by_rank("b", _solve_pull_vector, _solve_pull_matrix), "a": _by_rank("b", _solve_pull_a_vector, _solve_pull_a_matrix),
-              "b": _solve_pull_b},
+        functions=(np.linalg.solve,),
+        params="a, b",
+        push={"a": _solve_push_a, "b": _solve_push_b},
+        pull={
+            "a, b": _by_rank("b", _solve_pull_vector, _solve_pull_matrix),
+            "a": _by_rank("b", _solve_pull_a_vector, _solve_pull_a_matrix),
+            "b": _solve_pull_b,
+        },
         cases=(
-            lambda rng: (_square(3)(rng), rng.normal(size=3)), lambda rng: (_square(3)(rng), rng.normal(size=(3, 2))),
-            lambda rng: (_square(2, dtype=complex)(rng), rng.normal(size=2) + 1j * rng.normal(size=2)),
-            lambda rng: (_square(2, dtype=complex)(rng), rng.normal(size=(2, 2)) + 1j * rng.normal(size=(2, 2))),
-            lambda rng: (_square(3)(rng).T, rng.normal(size=6)[::2]),
+            lambda rng: (square(3)(rng), rng.normal(size=3)),
+            lambda rng: (square(3)(rng), rng.normal(size=(3, 2))),
+            lambda rng: (square(2, dtype=complex)(rng), rng.normal(size=2) + 1j * rng.normal(size=2)),
+            lambda rng: (square(2, dtype=complex)(rng), rng.normal(size=(2, 2)) + 1j * rng.normal(size=(2, 2))),
+            lambda rng: (square(3)(rng).T, rng.normal(size=6)[::2]),
         ),
     )
-)  # fmt: skip
+)
 
-# ----- pseudo-inverse -----------------------------------------------------------------------------------------
+# ----- pseudo-inverse ------------------------------------------------------------------------------
 
 
 @compiled
@@ -278,16 +303,21 @@ def _pinv_pull(ct, a, out):
 
 register(
     ArrayRule(
-        functions=(np.linalg.pinv,), params="a, rcond=1e-15", push={"a": _pinv_push}, pull={"a": _pinv_pull},
+        functions=(np.linalg.pinv,),
+        params="a, rcond=1e-15",
+        push={"a": _pinv_push},
+        pull={"a": _pinv_pull},
         cases=(
-            lambda rng: (rng.normal(size=(4, 2)),), lambda rng: (rng.normal(size=(2, 4)),), lambda rng: (_square(3)(rng),),
+            lambda rng: (rng.normal(size=(4, 2)),),
+            lambda rng: (rng.normal(size=(2, 4)),),
+            lambda rng: (square(3)(rng),),
             lambda rng: (rng.normal(size=(3, 2)) + 1j * rng.normal(size=(3, 2)),),
         ),
         note="of constant rank",
     )
-)  # fmt: skip
+)
 
-# ----- norm -----------------------------------------------------------------------------------------------------
+# ----- norm ----------------------------------------------------------------------------------------
 
 
 @compiled
@@ -408,20 +438,26 @@ def _norm(two, vector, matrix):
     return Choose(lambda t: two if is_none(t.get("ord")) else vector if t["x"].ndim == 1 else matrix)
 
 
-_ORDERS = tuple(
-    (lambda rng, p=p: (rng.normal(size=4), p)) for p in (1, 2, 3, 1.5, np.inf, -np.inf)
-) + tuple((lambda rng, p=p: (rng.normal(size=(3, 2)), p)) for p in (1, -1, 2, -2, np.inf, -np.inf))
+_ORDERS = tuple((lambda rng, p=p: (rng.normal(size=4), p)) for p in (1, 2, 3, 1.5, np.inf, -np.inf)) + tuple(
+    (lambda rng, p=p: (rng.normal(size=(3, 2)), p)) for p in (1, -1, 2, -2, np.inf, -np.inf)
+)
 register(
     ArrayRule(
-        functions=(np.linalg.norm,), params="x, ord=None", push={"x": _norm(_norm2_push, _vector_push, _matrix_push)},
+        functions=(np.linalg.norm,),
+        params="x, ord=None",
+        push={"x": _norm(_norm2_push, _vector_push, _matrix_push)},
         pull={"x": _norm(_norm2_pull, _vector_pull, _matrix_pull)},
         cases=(
-            lambda rng: (rng.normal(size=4),), lambda rng: (rng.normal(size=(3, 4)),), lambda rng: (rng.normal(size=3) + 1j * rng.normal(size=3),),
-            lambda rng: (np.asfortranarray(rng.normal(size=(2, 3))),), lambda rng: (rng.normal(size=8)[::2],), *_ORDERS,
+            lambda rng: (rng.normal(size=4),),
+            lambda rng: (rng.normal(size=(3, 4)),),
+            lambda rng: (rng.normal(size=3) + 1j * rng.normal(size=3),),
+            lambda rng: (np.asfortranarray(rng.normal(size=(2, 3))),),
+            lambda rng: (rng.normal(size=8)[::2],),
+            *_ORDERS,
         ),
         note="slope 0 at the zero vector",
     )
-)  # fmt: skip
+)
 
 
 @compiled
@@ -445,8 +481,10 @@ def _cond2_with_none(x, p):
 
 register(
     RewriteRule(
-        functions=(np.linalg.cond,), params="x, p=None", implementation=Choose(lambda t: _cond2_with_none if is_none(t.get("p")) else _cond),
-        cases=(lambda rng: (_square(3)(rng),), lambda rng: (_square(3)(rng), 1)),
+        functions=(np.linalg.cond,),
+        params="x, p=None",
+        implementation=Choose(lambda t: _cond2_with_none if is_none(t.get("p")) else _cond),
+        cases=(lambda rng: (square(3)(rng),), lambda rng: (square(3)(rng), 1)),
     )
-)  # fmt: skip
+)
 register(ZeroRule(functions=(np.linalg.matrix_rank,), note="piecewise constant"))

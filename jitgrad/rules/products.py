@@ -13,7 +13,7 @@ from jitgrad.rules.registry import ArrayRule, Choose, register
 from jitgrad.rules.support import flat, generated, is_array, is_complex, is_none
 from jitgrad.runtime.kernels import compiled
 
-# ----- dot, by ranks ------------------------------------------------------------------------------------
+# ----- dot, by ranks -------------------------------------------------------------------------------
 # Rank of a, rank of b, parameter -> body of the pullback. The names `a` and `b` are read only where the
 # body has them. {x} is replaced by the operand, made contiguous where its layout is not known, and
 # conj(...) is dropped for real operands.
@@ -43,7 +43,9 @@ def _dot_pull(param):
     def choose(types):
         body = _PULL[types["a"].ndim, types["b"].ndim, param]
         loose = types[other].layout not in "CF"
-        body = body.replace("DENSE", "np.ascontiguousarray" if loose else "").replace("C(ct)", "np.ascontiguousarray(ct)")
+        body = body.replace("DENSE", "np.ascontiguousarray" if loose else "").replace(
+            "C(ct)", "np.ascontiguousarray(ct)"
+        )
         body = body.replace("conj(", "np.conj(" if is_complex(types[other]) else "(")
         lines = "".join(f"    {line}\n" for line in body.splitlines())
         return generated("dot_pull", f"def dot_pull(ct, {other}):\n{lines}")
@@ -94,20 +96,24 @@ def _complex_pair(*shapes):
 _SHAPES = (((4,), (4,)), ((3, 4), (4,)), ((3,), (3, 4)), ((2, 3), (3, 4)))
 register(
     ArrayRule(
-        functions=(np.dot, operator.matmul), methods=("dot",), params="a, b, out_=None", when=lambda types: is_none(types.get("out_")),
+        functions=(np.dot, operator.matmul),
+        methods=("dot",),
+        params="a, b, out_=None",
+        when=lambda types: is_none(types.get("out_")),
         otherwise=_dot_into,
         push={"a": _loose("b", _dot_push_a, _dot_push_a_any), "b": _loose("a", _dot_push_b, _dot_push_b_any)},
         pull={"a": _dot_pull("a"), "b": _dot_pull("b")},
         cases=(
-            *_pair(*_SHAPES, ((0,), (0,)), ((1, 1), (1, 1)), ((2, 0), (0, 3))), *_complex_pair(*_SHAPES),
+            *_pair(*_SHAPES, ((0,), (0,)), ((1, 1), (1, 1)), ((2, 0), (0, 3))),
+            *_complex_pair(*_SHAPES),
             lambda rng: (rng.normal(size=(3, 8))[:, ::2], rng.normal(size=(4, 6))[:, ::2]),
             lambda rng: (rng.normal(size=(4, 3)).T, np.asfortranarray(rng.normal(size=(4, 2)))),
             lambda rng: (rng.normal(size=(3, 8))[:, ::2], rng.normal(size=8)[::2]),
         ),
     )
-)  # fmt: skip
+)
 
-# ----- vdot -----------------------------------------------------------------------------------------------
+# ----- vdot ----------------------------------------------------------------------------------------
 
 
 @compiled
@@ -139,12 +145,15 @@ def _vdot_pull_right(ct, left):
 
 register(
     ArrayRule(
-        functions=(np.vdot,), params="left, right", push={"left": _vdot_push_left, "right": _vdot_push_right},
-        pull={"left": _vdot_pull_left, "right": _vdot_pull_right}, cases=(*_pair(_SHAPES[0]), *_complex_pair(_SHAPES[0])),
+        functions=(np.vdot,),
+        params="left, right",
+        push={"left": _vdot_push_left, "right": _vdot_push_right},
+        pull={"left": _vdot_pull_left, "right": _vdot_pull_right},
+        cases=(*_pair(_SHAPES[0]), *_complex_pair(_SHAPES[0])),
     )
-)  # fmt: skip
+)
 
-# ----- outer, kron ------------------------------------------------------------------------------------------
+# ----- outer, kron ---------------------------------------------------------------------------------
 
 
 @compiled
@@ -185,13 +194,15 @@ def _outer_into(a, b, out_):
 
 register(
     ArrayRule(
-        functions=(np.outer,), params="a, b, out_=None",
+        functions=(np.outer,),
+        params="a, b, out_=None",
         when=lambda types: is_array(types["a"]) and is_array(types["b"]) and is_none(types.get("out_")),
         otherwise=Choose(lambda types: None if is_none(types.get("out_")) else _outer_into),
-        push={"a": _outer_push_a, "b": _outer_push_b}, pull={"a": _outer_pull_a, "b": _outer_pull_b},
+        push={"a": _outer_push_a, "b": _outer_push_b},
+        pull={"a": _outer_pull_a, "b": _outer_pull_b},
         cases=(*_pair(((3,), (4,)), ((2, 3), (2,)), ((0,), (3,)), ((1,), (1,))), *_complex_pair(((3,), (4,)))),
     )
-)  # fmt: skip
+)
 
 
 @compiled
@@ -245,13 +256,16 @@ def _kron_pull_b(ct, a, b_shape, b_dtype):
 
 register(
     ArrayRule(
-        functions=(np.kron,), params="a, b", when=lambda types: is_array(types["a"]) and is_array(types["b"]),
-        push={"a": _kron_push_a, "b": _kron_push_b}, pull={"a": _kron_pull_a, "b": _kron_pull_b},
+        functions=(np.kron,),
+        params="a, b",
+        when=lambda types: is_array(types["a"]) and is_array(types["b"]),
+        push={"a": _kron_push_a, "b": _kron_push_b},
+        pull={"a": _kron_pull_a, "b": _kron_pull_b},
         cases=_pair(((2, 3), (3, 2)), ((3,), (2,)), ((2, 2), (3,)), ((3,), (2, 2))),
     )
-)  # fmt: skip
+)
 
-# ----- trace ----------------------------------------------------------------------------------------------------
+# ----- trace ---------------------------------------------------------------------------------------
 
 
 @compiled
@@ -271,7 +285,14 @@ def _trace_pull(ct, offset, a_shape, a_dtype):
 
 register(
     ArrayRule(
-        functions=(np.trace,), params="a, offset=0", push={"a": _trace_push}, pull={"a": _trace_pull},
-        cases=(lambda rng: (rng.normal(size=(3, 4)),), lambda rng: (rng.normal(size=(3, 4)), 2), lambda rng: (rng.normal(size=(4, 3)), -1)),
+        functions=(np.trace,),
+        params="a, offset=0",
+        push={"a": _trace_push},
+        pull={"a": _trace_pull},
+        cases=(
+            lambda rng: (rng.normal(size=(3, 4)),),
+            lambda rng: (rng.normal(size=(3, 4)), 2),
+            lambda rng: (rng.normal(size=(4, 3)), -1),
+        ),
     )
-)  # fmt: skip
+)

@@ -21,7 +21,7 @@ def _draws(*names: str, module: Any = np.random) -> tuple:
     return tuple(dict.fromkeys(getattr(module, name) for name in names if hasattr(module, name)))
 
 
-# ----- location and scale -----------------------------------------------------------------------------------
+# ----- location and scale --------------------------------------------------------------------------
 # `out` is a scalar or an array; each function exists once for each, chosen by Numba's typing of np.sum and *.
 
 
@@ -103,75 +103,158 @@ def _rate_push(dot, lambd, out):
     return mul0(dot, -out / lambd)
 
 
-_LOC_SCALE = {
-    "params": "loc=0.0, scale=1.0, size=None", "push": {"loc": _shift_push, "scale": _scale_push},
-    "pull": {"loc": _shift_pull, "scale": _scale_pull}, "note": "shift and scale of a standard draw",
-}  # fmt: skip
+_LOC_SCALE: dict[str, Any] = {
+    "params": "loc=0.0, scale=1.0, size=None",
+    "push": {"loc": _shift_push, "scale": _scale_push},
+    "pull": {"loc": _shift_pull, "scale": _scale_pull},
+    "note": "shift and scale of a standard draw",
+}
 register(
     ArrayRule(
         functions=_draws("normal", "laplace", "logistic", "gumbel"),
-        methods=("generator.normal", "generator.laplace", "generator.logistic"), **_LOC_SCALE,
-    )
-)  # fmt: skip
-register(
-    ArrayRule(
-        functions=(random.gauss, random.normalvariate), params="loc=0.0, scale=1.0", push=_LOC_SCALE["push"], pull=_LOC_SCALE["pull"]
+        methods=("generator.normal", "generator.laplace", "generator.logistic"),
+        **_LOC_SCALE,
     )
 )
 register(
     ArrayRule(
-        functions=_draws("exponential", "rayleigh"), methods=("generator.exponential", "generator.rayleigh"),
-        params="scale=1.0, size=None", push={"scale": _scale_only_push}, pull={"scale": _scale_only_pull},
+        functions=(random.gauss, random.normalvariate),
+        params="loc=0.0, scale=1.0",
+        push=_LOC_SCALE["push"],
+        pull=_LOC_SCALE["pull"],
     )
-)  # fmt: skip
+)
 register(
     ArrayRule(
-        functions=(*_draws("uniform"), random.uniform), methods=("generator.uniform",), params="low=0.0, high=1.0, size=None",
-        push={"low": _low_push, "high": _high_push}, pull={"low": _low_pull, "high": _high_pull},
+        functions=_draws("exponential", "rayleigh"),
+        methods=("generator.exponential", "generator.rayleigh"),
+        params="scale=1.0, size=None",
+        push={"scale": _scale_only_push},
+        pull={"scale": _scale_only_pull},
     )
-)  # fmt: skip
+)
 register(
     ArrayRule(
-        functions=(*_draws("lognormal"), random.lognormvariate), methods=("generator.lognormal",), params="mean=0.0, sigma=1.0, size=None",
-        push={"mean": _log_mean_push, "sigma": _log_sigma_push}, pull={"mean": _log_mean_pull, "sigma": _log_sigma_pull},
+        functions=(*_draws("uniform"), random.uniform),
+        methods=("generator.uniform",),
+        params="low=0.0, high=1.0, size=None",
+        push={"low": _low_push, "high": _high_push},
+        pull={"low": _low_pull, "high": _high_pull},
     )
-)  # fmt: skip
-register(ArrayRule(functions=(random.expovariate,), params="lambd", push={"lambd": _rate_push}, pull={"lambd": _rate_push}))
+)
+register(
+    ArrayRule(
+        functions=(*_draws("lognormal"), random.lognormvariate),
+        methods=("generator.lognormal",),
+        params="mean=0.0, sigma=1.0, size=None",
+        push={"mean": _log_mean_push, "sigma": _log_sigma_push},
+        pull={"mean": _log_mean_pull, "sigma": _log_sigma_pull},
+    )
+)
+register(
+    ArrayRule(functions=(random.expovariate,), params="lambd", push={"lambd": _rate_push}, pull={"lambd": _rate_push})
+)
 
-# ----- constants -----------------------------------------------------------------------------------------------
+# ----- constants -----------------------------------------------------------------------------------
 
 register(
     ZeroRule(
         functions=(
-            *_draws("rand", "randn", "random", "random_sample", "ranf", "sample", "standard_normal", "standard_exponential",
-                    "standard_cauchy", "randint", "seed", "poisson", "binomial", "geometric", "hypergeometric", "negative_binomial",
-                    "logseries", "zipf", "multinomial"),
+            *_draws(
+                "rand",
+                "randn",
+                "random",
+                "random_sample",
+                "ranf",
+                "sample",
+                "standard_normal",
+                "standard_exponential",
+                "standard_cauchy",
+                "randint",
+                "seed",
+                "poisson",
+                "binomial",
+                "geometric",
+                "hypergeometric",
+                "negative_binomial",
+                "logseries",
+                "zipf",
+                "multinomial",
+            ),
             *_draws("random", "randint", "randrange", "getrandbits", "seed", module=random),
         ),
         methods=tuple(
             f"generator.{name}"
-            for name in ("random", "integers", "standard_normal", "standard_exponential", "standard_cauchy", "poisson", "binomial",
-                         "geometric", "negative_binomial", "logseries", "zipf")
+            for name in (
+                "random",
+                "integers",
+                "standard_normal",
+                "standard_exponential",
+                "standard_cauchy",
+                "poisson",
+                "binomial",
+                "geometric",
+                "negative_binomial",
+                "logseries",
+                "zipf",
+            )
         ),
         note="draws are constants",
     )
-)  # fmt: skip
+)
 _REASON = "the draw depends on this parameter through a rejection loop, so it has no derivative along the run"
 register(
     ZeroRule(
         functions=(
-            *_draws("beta", "chisquare", "dirichlet", "f", "gamma", "noncentral_chisquare", "pareto", "power", "standard_gamma",
-                    "standard_t", "triangular", "vonmises", "wald", "weibull"),
-            *_draws("betavariate", "gammavariate", "paretovariate", "triangular", "vonmisesvariate", "weibullvariate", module=random),
+            *_draws(
+                "beta",
+                "chisquare",
+                "dirichlet",
+                "f",
+                "gamma",
+                "noncentral_chisquare",
+                "pareto",
+                "power",
+                "standard_gamma",
+                "standard_t",
+                "triangular",
+                "vonmises",
+                "wald",
+                "weibull",
+            ),
+            *_draws(
+                "betavariate",
+                "gammavariate",
+                "paretovariate",
+                "triangular",
+                "vonmisesvariate",
+                "weibullvariate",
+                module=random,
+            ),
         ),
         methods=tuple(
             f"generator.{name}"
-            for name in ("beta", "chisquare", "f", "gamma", "noncentral_chisquare", "noncentral_f", "pareto", "power", "standard_gamma",
-                         "standard_t", "triangular", "wald", "weibull")
+            for name in (
+                "beta",
+                "chisquare",
+                "f",
+                "gamma",
+                "noncentral_chisquare",
+                "noncentral_f",
+                "pareto",
+                "power",
+                "standard_gamma",
+                "standard_t",
+                "triangular",
+                "wald",
+                "weibull",
+            )
         ),
         active_reason=_REASON,
         active_way_out="draw with a constant parameter, or wrap the parameter in stop_gradient",
         note="draws are constants; an active parameter is an error",
     )
-)  # fmt: skip
-register(MutatingRule(functions=(*_draws("shuffle"), random.shuffle), methods=("generator.shuffle",), params="x", target="x"))
+)
+register(
+    MutatingRule(functions=(*_draws("shuffle"), random.shuffle), methods=("generator.shuffle",), params="x", target="x")
+)

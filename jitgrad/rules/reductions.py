@@ -1,8 +1,7 @@
 """Rules of reductions and running sums.
 
 Numba reduces over an axis only in `sum` and `cumsum` (and in `argmax`, `argmin`, which have derivative zero).
-Products are differentiated by prefix and suffix products, exact where elements are zero. Extrema share
-the cotangent equally among elements that tie.
+Products are differentiated by prefix and suffix products, exact where elements are zero.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from numba.core import types as nbtypes
 
 from jitgrad.rules.registry import ArrayRule, Choose, ZeroRule, register
 from jitgrad.rules.support import flat, identity, is_array, is_none, split_shape, takes_array
-from jitgrad.runtime.kernels import compiled, mul0, ratio0
+from jitgrad.runtime.kernels import compiled, ratio0
 
 VECTORS = (
     lambda rng: (rng.normal(size=5),),
@@ -26,7 +25,7 @@ EMPTY = (lambda rng: (np.zeros(0),), lambda rng: (np.zeros((3, 0)),))
 ZERO_D = (lambda rng: (np.array(1.5),),)
 
 
-# ----- sum -------------------------------------------------------------------------------------------
+# ----- sum -----------------------------------------------------------------------------------------
 
 
 @compiled
@@ -107,16 +106,26 @@ def _sum_tangent(types):
 
 register(
     ArrayRule(
-        functions=(np.sum,), methods=("sum",), params="a, axis=None, dtype=None",
-        push={"a": Choose(_sum_tangent)}, pull={"a": Choose(_sum_pull)},
+        functions=(np.sum,),
+        methods=("sum",),
+        params="a, axis=None, dtype=None",
+        push={"a": Choose(_sum_tangent)},
+        pull={"a": Choose(_sum_pull)},
         cases=(
-            *VECTORS, *EMPTY, *ZERO_D, lambda rng: (rng.normal(size=4), 0), lambda rng: (rng.normal(size=(3, 4)), 0),
-            lambda rng: (rng.normal(size=(3, 4)), -1), lambda rng: (rng.normal(size=(2, 3, 8))[:, :, ::2], 1),
-            lambda rng: (rng.normal(size=(2, 3, 4)), (0, 2)), lambda rng: (np.zeros((2, 0)), 1), lambda rng: (2.5,),
+            *VECTORS,
+            *EMPTY,
+            *ZERO_D,
+            lambda rng: (rng.normal(size=4), 0),
+            lambda rng: (rng.normal(size=(3, 4)), 0),
+            lambda rng: (rng.normal(size=(3, 4)), -1),
+            lambda rng: (rng.normal(size=(2, 3, 8))[:, :, ::2], 1),
+            lambda rng: (rng.normal(size=(2, 3, 4)), (0, 2)),
+            lambda rng: (np.zeros((2, 0)), 1),
+            lambda rng: (2.5,),
             lambda rng: (rng.normal(size=3) + 1j * rng.normal(size=3),),
         ),
     )
-)  # fmt: skip
+)
 
 
 @compiled
@@ -139,9 +148,12 @@ def _nansum_pull(ct, a):
     return out
 
 
-WITH_NAN = (lambda rng: (np.array([1.0, np.nan, -2.0, 4.0, 0.5]),), lambda rng: (np.array([[1.0, np.nan], [3.0, -2.0]]),))
+WITH_NAN = (
+    lambda rng: (np.array([1.0, np.nan, -2.0, 4.0, 0.5]),),
+    lambda rng: (np.array([[1.0, np.nan], [3.0, -2.0]]),),
+)
 
-# ----- products -----------------------------------------------------------------------------------------
+# ----- products ------------------------------------------------------------------------------------
 
 
 @compiled
@@ -237,18 +249,37 @@ def _nancumprod_pull(ct, a, out):
 
 register(
     ArrayRule(
-        functions=(np.prod,), methods=("prod",), params="a", push={"a": _prod_push}, pull={"a": _prod_pull}, when=takes_array,
-        cases=(*VECTORS, *EMPTY, lambda rng: (np.array([0.0, 3.0, 0.0]),), lambda rng: (np.array([1 + 2j, 0j, 2 - 1j]),)),
+        functions=(np.prod,),
+        methods=("prod",),
+        params="a",
+        push={"a": _prod_push},
+        pull={"a": _prod_pull},
+        when=takes_array,
+        cases=(
+            *VECTORS,
+            *EMPTY,
+            lambda rng: (np.array([0.0, 3.0, 0.0]),),
+            lambda rng: (np.array([1 + 2j, 0j, 2 - 1j]),),
+        ),
     )
-)  # fmt: skip
+)
 register(
     ArrayRule(
-        functions=(np.cumprod,), methods=("cumprod",), params="a", push={"a": _cumprod_push}, pull={"a": _cumprod_pull},
-        cases=(*VECTORS, *EMPTY, lambda rng: (np.array([0.0, 3.0, 0.0, 2.0]),), lambda rng: (np.array([1 + 2j, 0j, 2 - 1j]),)),
+        functions=(np.cumprod,),
+        methods=("cumprod",),
+        params="a",
+        push={"a": _cumprod_push},
+        pull={"a": _cumprod_pull},
+        cases=(
+            *VECTORS,
+            *EMPTY,
+            lambda rng: (np.array([0.0, 3.0, 0.0, 2.0]),),
+            lambda rng: (np.array([1 + 2j, 0j, 2 - 1j]),),
+        ),
     )
-)  # fmt: skip
+)
 
-# ----- cumsum ---------------------------------------------------------------------------------------------
+# ----- cumsum --------------------------------------------------------------------------------------
 
 
 @compiled
@@ -302,17 +333,34 @@ def _nancumsum_pull(ct, a):
 
 register(
     ArrayRule(
-        functions=(np.cumsum,), methods=("cumsum",), params="a, axis=None, dtype=None", when=takes_array,
-        push={"a": Choose(lambda t: _cumsum_push_dtype if not is_none(t.get("dtype")) else _cumsum_all_push if is_none(t.get("axis")) else _cumsum_push)},
+        functions=(np.cumsum,),
+        methods=("cumsum",),
+        params="a, axis=None, dtype=None",
+        when=takes_array,
+        push={
+            "a": Choose(
+                lambda t: (
+                    _cumsum_push_dtype
+                    if not is_none(t.get("dtype"))
+                    else _cumsum_all_push
+                    if is_none(t.get("axis"))
+                    else _cumsum_push
+                )
+            )
+        },
         pull={"a": Choose(lambda t: _cumsum_all_pull if is_none(t.get("axis")) or t["a"].ndim == 1 else _cumsum_pull)},
         cases=(
-            *VECTORS, *EMPTY, lambda rng: (rng.normal(size=4), 0), lambda rng: (rng.normal(size=(3, 4)), 0),
-            lambda rng: (rng.normal(size=(3, 4)), -1), lambda rng: (rng.normal(size=(2, 3, 8))[:, :, ::2], 1),
+            *VECTORS,
+            *EMPTY,
+            lambda rng: (rng.normal(size=4), 0),
+            lambda rng: (rng.normal(size=(3, 4)), 0),
+            lambda rng: (rng.normal(size=(3, 4)), -1),
+            lambda rng: (rng.normal(size=(2, 3, 8))[:, :, ::2], 1),
         ),
     )
-)  # fmt: skip
+)
 
-# ----- moments ----------------------------------------------------------------------------------------------
+# ----- moments -------------------------------------------------------------------------------------
 
 
 @compiled
@@ -359,7 +407,8 @@ def _std_pull(ct, a, out):
 
 
 @compiled
-def _nan_count(a):
+def count_numbers(a):
+    """How many elements are not nan."""
     n = 0
     for v in flat(a):
         if not np.isnan(v):
@@ -369,12 +418,12 @@ def _nan_count(a):
 
 @compiled
 def _nanmean_push(dot, a):
-    return _nansum_push(dot, a) / _nan_count(a)
+    return _nansum_push(dot, a) / count_numbers(a)
 
 
 @compiled
 def _nanmean_pull(ct, a):
-    return _nansum_pull(ct / _nan_count(a), a)
+    return _nansum_pull(ct / count_numbers(a), a)
 
 
 @compiled
@@ -419,21 +468,38 @@ def _nanstd_pull(ct, a, ddof, out):
 _MOMENTS = VECTORS + (lambda rng: (np.array([1 + 2j, 0j, 2 - 1j]),),)
 register(
     ArrayRule(
-        functions=(np.mean,), methods=("mean",), params="a", when=takes_array, push={"a": _mean_push}, pull={"a": _mean_pull},
+        functions=(np.mean,),
+        methods=("mean",),
+        params="a",
+        when=takes_array,
+        push={"a": _mean_push},
+        pull={"a": _mean_pull},
         cases=_MOMENTS + ZERO_D,
-    )
-)  # fmt: skip
-register(
-    ArrayRule(
-        functions=(np.var,), methods=("var",), params="a", when=takes_array, push={"a": _var_push}, pull={"a": _var_pull}, cases=_MOMENTS
     )
 )
 register(
     ArrayRule(
-        functions=(np.std,), methods=("std",), params="a", when=takes_array, push={"a": _std_push}, pull={"a": _std_pull},
-        cases=tuple(c for k, c in enumerate(_MOMENTS) if k != 1), note="slope 0 where all elements are equal",
+        functions=(np.var,),
+        methods=("var",),
+        params="a",
+        when=takes_array,
+        push={"a": _var_push},
+        pull={"a": _var_pull},
+        cases=_MOMENTS,
     )
-)  # fmt: skip
+)
+register(
+    ArrayRule(
+        functions=(np.std,),
+        methods=("std",),
+        params="a",
+        when=takes_array,
+        push={"a": _std_push},
+        pull={"a": _std_pull},
+        cases=tuple(c for k, c in enumerate(_MOMENTS) if k != 1),
+        note="slope 0 where all elements are equal",
+    )
+)
 for _fn, _push, _pull, _cases in (
     (np.nansum, _nansum_push, _nansum_pull, WITH_NAN + VECTORS[:3]),
     (np.nanprod, _nanprod_push, _nanprod_pull, WITH_NAN + VECTORS[:3]),
@@ -444,245 +510,13 @@ for _fn, _push, _pull, _cases in (
     (np.nanstd, _nanstd_push, _nanstd_pull, WITH_NAN + VECTORS[:1]),
 ):
     _params = "a, axis=None, dtype=None, out_=None, ddof=0" if _fn in (np.nanvar, np.nanstd) else "a"
-    register(ArrayRule(functions=(_fn,), params=_params, when=takes_array, push={"a": _push}, pull={"a": _pull}, cases=_cases))
-
-# ----- extrema ------------------------------------------------------------------------------------------------
-
-
-@compiled
-def _ties(a, out):
-    n = 0
-    for v in flat(a):
-        if v == out or (v != v and out != out):
-            n += 1
-    return n
-
-
-@compiled
-def _extremum_push(dot, a, out):
-    x, d = flat(a), flat(dot)
-    t = np.sum(d[:0])
-    for k in range(x.size):
-        if x[k] == out or (x[k] != x[k] and out != out):
-            t += d[k]
-    return t / _ties(a, out)
-
-
-@compiled
-def _extremum_pull(ct, a, out):
-    result = np.zeros(a.shape, a.dtype)
-    x, g = flat(a), result.reshape(result.size)
-    share = ct / _ties(a, out)
-    for k in range(x.size):
-        if x[k] == out or (x[k] != x[k] and out != out):
-            g[k] = share
-    return result
-
-
-@compiled
-def _ptp_push(dot, a):
-    return _extremum_push(dot, a, np.max(a)) - _extremum_push(dot, a, np.min(a))
-
-
-@compiled
-def _ptp_pull(ct, a):
-    return _extremum_pull(ct, a, np.max(a)) - _extremum_pull(ct, a, np.min(a))
-
-
-for _fns, _methods in (
-    (dict.fromkeys((np.max, np.amax)), ("max",)), (dict.fromkeys((np.min, np.amin)), ("min",)),
-    ((np.nanmax,), ()), ((np.nanmin,), ()),
-):  # fmt: skip
     register(
         ArrayRule(
-            functions=tuple(_fns), methods=_methods, params="a", when=takes_array, push={"a": _extremum_push}, pull={"a": _extremum_pull},
-            cases=VECTORS + (ZERO_D if _methods else WITH_NAN), note="equal shares among elements that tie",
+            functions=(_fn,), params=_params, when=takes_array, push={"a": _push}, pull={"a": _pull}, cases=_cases
         )
-    )  # fmt: skip
-register(ArrayRule(functions=(np.ptp,), params="a", when=takes_array, push={"a": _ptp_push}, pull={"a": _ptp_pull}, cases=VECTORS))
+    )
 
-# ----- order statistics -----------------------------------------------------------------------------------------
-
-
-@compiled
-def _rank(n, q):
-    """``(k, m)``: the quantile `q` of n sorted numbers is ``s[k] * (1 - m) + s[k + 1] * m``."""
-    r = (n - 1) * q
-    k = int(np.floor(r))
-    if k > n - 2:
-        k = n - 2
-    if k < 0:
-        return 0, 0.0
-    return k, r - k
-
-
-@compiled
-def _quantile_pull_one(g, order, n, c, q):
-    k, m = _rank(n, q)
-    g[order[k]] += c * (1.0 - m)
-    if n > 1:
-        g[order[k + 1]] += c * m
-
-
-@compiled
-def _quantile_push_one(d, order, n, q):
-    k, m = _rank(n, q)
-    if n == 1:
-        return d[order[0]] * 1.0
-    return d[order[k]] * (1.0 - m) + d[order[k + 1]] * m
-
-
-@compiled
-def _quantile_slope(x, order, n, q):
-    if n < 2:
-        return 0.0
-    k, m = _rank(n, q)
-    return (n - 1) * (x[order[k + 1]] - x[order[k]])
-
-
-@compiled
-def _median_push(dot, a):
-    x = flat(a)
-    n = _nan_count(a)
-    if n == 0:
-        return 0.0
-    return _quantile_push_one(flat(dot), np.argsort(x), n, 0.5)
-
-
-@compiled
-def _median_pull(ct, a):
-    out = np.zeros(a.shape, a.dtype)
-    n = _nan_count(a)
-    if n > 0:
-        _quantile_pull_one(out.reshape(out.size), np.argsort(flat(a)), n, ct, 0.5)
-    return out
-
-
-@compiled
-def _quantile_push_a(dot, a, q):
-    return _quantile_push_one(flat(dot), np.argsort(flat(a)), _nan_count(a), q)
-
-
-@compiled
-def _quantile_push_a_many(dot, a, q):
-    order, n, d = np.argsort(flat(a)), _nan_count(a), flat(dot)
-    out = np.zeros(q.size)
-    p = flat(q)
-    for k in range(p.size):
-        out[k] = _quantile_push_one(d, order, n, p[k])
-    return out
-
-
-@compiled
-def _quantile_push_q(dot, a, q):
-    return mul0(dot, _quantile_slope(flat(a), np.argsort(flat(a)), _nan_count(a), q))
-
-
-@compiled
-def _quantile_push_q_many(dot, a, q):
-    x = flat(a)
-    order, n, d = np.argsort(x), _nan_count(a), flat(dot)
-    out = np.zeros(q.size)
-    p = flat(q)
-    for k in range(p.size):
-        out[k] = mul0(d[k], _quantile_slope(x, order, n, p[k]))
-    return out
-
-
-@compiled
-def _quantile_pull_a(ct, a, q):
-    out = np.zeros(a.shape, a.dtype)
-    _quantile_pull_one(out.reshape(out.size), np.argsort(flat(a)), _nan_count(a), ct, q)
-    return out
-
-
-@compiled
-def _quantile_pull_a_many(ct, a, q):
-    out = np.zeros(a.shape, a.dtype)
-    order, n, g = np.argsort(flat(a)), _nan_count(a), out.reshape(out.size)
-    p = flat(q)
-    for k in range(p.size):
-        _quantile_pull_one(g, order, n, ct[k], p[k])
-    return out
-
-
-@compiled
-def _quantile_pull_q_many(ct, a, q):
-    return _quantile_push_q_many(ct, a, q).reshape(q.shape)
-
-
-@compiled
-def _percentile_push_a(dot, a, q):
-    return _quantile_push_a(dot, a, q * 0.01)
-
-
-@compiled
-def _percentile_push_a_many(dot, a, q):
-    return _quantile_push_a_many(dot, a, q * 0.01)
-
-
-@compiled
-def _percentile_push_q(dot, a, q):
-    return _quantile_push_q(dot, a, q * 0.01) * 0.01
-
-
-@compiled
-def _percentile_push_q_many(dot, a, q):
-    return _quantile_push_q_many(dot, a, q * 0.01) * 0.01
-
-
-@compiled
-def _percentile_pull_a(ct, a, q):
-    return _quantile_pull_a(ct, a, q * 0.01)
-
-
-@compiled
-def _percentile_pull_a_many(ct, a, q):
-    return _quantile_pull_a_many(ct, a, q * 0.01)
-
-
-@compiled
-def _percentile_pull_q_many(ct, a, q):
-    return _quantile_pull_q_many(ct, a, q * 0.01) * 0.01
-
-
-def _by_q(one, many):
-    return Choose(lambda types: many if is_array(types["q"]) and types["q"].ndim > 0 else one)
-
-
-def _quantile_types(types):
-    return is_array(types["a"]) and (not is_array(types["q"]) or types["q"].ndim > 0) and not isinstance(types["q"], nbtypes.Sequence)
-
-
-for _fn in (np.median, np.nanmedian):
-    register(
-        ArrayRule(
-            functions=(_fn,), params="a", when=takes_array, push={"a": _median_push}, pull={"a": _median_pull},
-            cases=VECTORS + (WITH_NAN if _fn is np.nanmedian else ()),
-        )
-    )  # fmt: skip
-_QUANTILE_CASES = (
-    lambda rng, s=1.0: (rng.normal(size=7), 0.31 * s),
-    lambda rng, s=1.0: (rng.normal(size=(3, 4)), 0.9 * s),
-    lambda rng, s=1.0: (rng.normal(size=6), np.array([0.1, 0.55, 0.83]) * s),
-    lambda rng, s=1.0: (rng.normal(size=1), 0.4 * s),
-)
-for _fns, _scale, _rows in (
-    ((np.quantile, np.nanquantile), 1.0, (_quantile_push_a, _quantile_push_a_many, _quantile_push_q, _quantile_push_q_many,
-     _quantile_pull_a, _quantile_pull_a_many, _quantile_push_q, _quantile_pull_q_many)),
-    ((np.percentile, np.nanpercentile), 100.0, (_percentile_push_a, _percentile_push_a_many, _percentile_push_q, _percentile_push_q_many,
-     _percentile_pull_a, _percentile_pull_a_many, _percentile_push_q, _percentile_pull_q_many)),
-):  # fmt: skip
-    for _fn in _fns:
-        register(
-            ArrayRule(
-                functions=(_fn,), params="a, q", when=_quantile_types,
-                push={"a": _by_q(*_rows[0:2]), "q": _by_q(*_rows[2:4])}, pull={"a": _by_q(*_rows[4:6]), "q": _by_q(*_rows[6:8])},
-                cases=tuple((lambda rng, c=c, s=_scale: c(rng, s)) for c in _QUANTILE_CASES),
-            )
-        )  # fmt: skip
-
-# ----- weighted counts ---------------------------------------------------------------------------------------------------
+# ----- weighted counts -----------------------------------------------------------------------------
 
 
 @compiled
@@ -700,21 +534,42 @@ def _bincount_pull(ct, a, weights_dtype):
 
 register(
     ArrayRule(
-        functions=(np.bincount,), params="a, weights=None, minlength=0", push={"weights": _bincount_push}, pull={"weights": _bincount_pull},
-        cases=(lambda rng: (np.array([0, 2, 2, 1]), rng.normal(size=4)), lambda rng: (np.array([0, 2, 2, 1]), rng.normal(size=4), 6)),
+        functions=(np.bincount,),
+        params="a, weights=None, minlength=0",
+        push={"weights": _bincount_push},
+        pull={"weights": _bincount_pull},
+        cases=(
+            lambda rng: (np.array([0, 2, 2, 1]), rng.normal(size=4)),
+            lambda rng: (np.array([0, 2, 2, 1]), rng.normal(size=4), 6),
+        ),
     )
-)  # fmt: skip
+)
 
-# ----- derivative zero ---------------------------------------------------------------------------------------------
+# ----- derivative zero -----------------------------------------------------------------------------
 
 register(
     ZeroRule(
         functions=(
-            np.argmax, np.argmin, np.nanargmax, np.nanargmin, np.all, np.any, np.allclose, np.array_equal, np.isclose,
-            np.count_nonzero, np.iscomplex, np.isreal, np.iscomplexobj, np.isrealobj, np.isscalar, np.isneginf, np.isposinf,
+            np.argmax,
+            np.argmin,
+            np.nanargmax,
+            np.nanargmin,
+            np.all,
+            np.any,
+            np.allclose,
+            np.array_equal,
+            np.isclose,
+            np.count_nonzero,
+            np.iscomplex,
+            np.isreal,
+            np.iscomplexobj,
+            np.isrealobj,
+            np.isscalar,
+            np.isneginf,
+            np.isposinf,
             np.histogram,
         ),
         methods=("argmax", "argmin", "all", "any", "allclose"),
         note="counts, positions and tests",
     )
-)  # fmt: skip
+)

@@ -10,7 +10,17 @@ import numpy as np
 from numba.core import types as nbtypes
 
 from jitgrad.rules.registry import ArrayRule, Choose, RefusedRule, register
-from jitgrad.rules.support import cast_pull, copy, copy_pull, flat, is_array, is_none, reshape_pull, split_shape, takes_array
+from jitgrad.rules.support import (
+    cast_pull,
+    copy,
+    copy_pull,
+    flat,
+    is_array,
+    is_none,
+    reshape_pull,
+    split_shape,
+    takes_array,
+)
 from jitgrad.runtime.kernels import compiled
 
 
@@ -18,7 +28,7 @@ def _axes(*shapes):
     return tuple(lambda rng, s=s: (rng.normal(size=s[0]), *s[1:]) for s in shapes)
 
 
-# ----- always views --------------------------------------------------------------------------------------
+# ----- always views --------------------------------------------------------------------------------
 
 for _fns, _methods, _attributes, _params in (
     ((np.reshape,), (), (), "a, shape"),
@@ -39,12 +49,14 @@ for _fns, _methods, _attributes, _params in (
 register(ArrayRule(functions=(np.atleast_1d, np.atleast_2d, np.atleast_3d), params="*arys", view=True))
 register(
     RefusedRule(
-        methods=("view", "itemset", "number.view"), functions=(np.lib.stride_tricks.as_strided, np.frombuffer),
-        reason="it reinterprets memory, which a derivative array does not mirror", way_out="index or reshape the array instead",
+        methods=("view", "itemset", "number.view"),
+        functions=(np.lib.stride_tricks.as_strided, np.frombuffer),
+        reason="it reinterprets memory, which a derivative array does not mirror",
+        way_out="index or reshape the array instead",
     )
-)  # fmt: skip
+)
 
-# ----- views where the layout is right, else copies -----------------------------------------------------------
+# ----- views where the layout is right, else copies ------------------------------------------------
 
 
 @compiled
@@ -54,23 +66,36 @@ def _ravel_push(dot):
 
 register(
     ArrayRule(
-        functions=(np.ravel,), methods=("ravel",), params="a, order='C'", when=takes_array, view=lambda t: t["a"].layout == "C",
-        push={"a": _ravel_push}, pull={"a": reshape_pull},
+        functions=(np.ravel,),
+        methods=("ravel",),
+        params="a, order='C'",
+        when=takes_array,
+        view=lambda t: t["a"].layout == "C",
+        push={"a": _ravel_push},
+        pull={"a": reshape_pull},
         cases=(lambda rng: (rng.normal(size=(3, 4)).T,), lambda rng: (rng.normal(size=(3, 8))[:, ::2],)),
     )
-)  # fmt: skip
+)
 for _fn, _layout in ((np.ascontiguousarray, "C"), (np.asfortranarray, "F")):
     register(
         ArrayRule(
-            functions=(_fn,), params="a", when=takes_array, push={"a": copy}, pull={"a": copy_pull},
+            functions=(_fn,),
+            params="a",
+            when=takes_array,
+            push={"a": copy},
+            pull={"a": copy_pull},
             # an array of unknown layout is copied or not: treated as a view of itself where it is not
             view=lambda t, _layout=_layout: t["a"].layout == _layout or (t["a"].ndim <= 1 and t["a"].layout in "CF"),
-            cases=(lambda rng, _l=_layout: ((rng.normal(size=(3, 4)) if _l == "F" else np.asfortranarray(rng.normal(size=(3, 4)))),),),
+            cases=(
+                lambda rng, _l=_layout: (
+                    (rng.normal(size=(3, 4)) if _l == "F" else np.asfortranarray(rng.normal(size=(3, 4)))),
+                ),
+            ),
             note="not supported where only the run decides whether it copies (layout A)",
         )
-    )  # fmt: skip
+    )
 
-# ----- copies and casts --------------------------------------------------------------------------------------
+# ----- copies and casts ----------------------------------------------------------------------------
 
 
 @compiled
@@ -96,14 +121,36 @@ _ANY = (
 )
 register(
     ArrayRule(
-        functions=(np.copy,), methods=("copy",), params="a", when=takes_array, push={"a": copy}, pull={"a": copy_pull}, cases=_ANY
+        functions=(np.copy,),
+        methods=("copy",),
+        params="a",
+        when=takes_array,
+        push={"a": copy},
+        pull={"a": copy_pull},
+        cases=_ANY,
     )
 )
-register(ArrayRule(methods=("flatten",), params="a", push={"a": _ravel_push}, pull={"a": reshape_pull}))
-register(ArrayRule(methods=("astype",), params="a, dtype", push={"a": _astype_push}, pull={"a": cast_pull}))
-register(ArrayRule(methods=("item",), params="a", push={"a": _item_push}, pull={"a": _item_pull}))
+register(ArrayRule(methods=("flatten",), params="a", push={"a": _ravel_push}, pull={"a": reshape_pull}, cases=_ANY))
+register(
+    ArrayRule(
+        methods=("astype",),
+        params="a, dtype",
+        push={"a": _astype_push},
+        pull={"a": cast_pull},
+        cases=(lambda rng: (rng.normal(size=(2, 3)), np.float64),),
+    )
+)
+register(
+    ArrayRule(
+        methods=("item",),
+        params="a",
+        push={"a": _item_push},
+        pull={"a": _item_pull},
+        cases=(lambda rng: (np.array([2.5]),), lambda rng: (np.array(2.5),)),
+    )
+)
 
-# ----- reorderings --------------------------------------------------------------------------------------------
+# ----- reorderings ---------------------------------------------------------------------------------
 
 
 @compiled
@@ -118,10 +165,14 @@ def _roll_pull(ct, shift):
 
 register(
     ArrayRule(
-        functions=(np.roll,), params="a, shift", when=takes_array, push={"a": _roll_push}, pull={"a": _roll_pull},
+        functions=(np.roll,),
+        params="a, shift",
+        when=takes_array,
+        push={"a": _roll_push},
+        pull={"a": _roll_pull},
         cases=_axes(((5,), 2), ((3, 4), -3), ((0,), 1), ((1,), 1)),
     )
-)  # fmt: skip
+)
 
 
 @compiled
@@ -155,14 +206,21 @@ def _repeat_each_pull(ct, repeats, a_shape, a_dtype):
 
 register(
     ArrayRule(
-        functions=(np.repeat,), methods=("repeat",), params="a, repeats", when=takes_array, push={"a": _repeat_push},
+        functions=(np.repeat,),
+        methods=("repeat",),
+        params="a, repeats",
+        when=takes_array,
+        push={"a": _repeat_push},
         pull={"a": Choose(lambda t: _repeat_pull if isinstance(t["repeats"], nbtypes.Integer) else _repeat_each_pull)},
-        cases=(*_axes(((3,), 2), ((2, 2), 3), ((3,), 0)), lambda rng: (rng.normal(size=3), np.array([2, 0, 3])),
-               lambda rng: (rng.normal(size=3), np.array([2]))),
+        cases=(
+            *_axes(((3,), 2), ((2, 2), 3), ((3,), 0)),
+            lambda rng: (rng.normal(size=3), np.array([2, 0, 3])),
+            lambda rng: (rng.normal(size=3), np.array([2])),
+        ),
     )
-)  # fmt: skip
+)
 
-# ----- broadcasting -------------------------------------------------------------------------------------------
+# ----- broadcasting --------------------------------------------------------------------------------
 
 
 @compiled
@@ -206,14 +264,18 @@ def _broadcast_pull(ct, array_shape, array_dtype):
 
 register(
     ArrayRule(
-        functions=(np.broadcast_to,), params="array, shape", push={"array": _broadcast_push},
-        pull={"array": Choose(lambda t: _broadcast_pull if is_array(t["array"]) and t["array"].ndim else sum_to_scalar)},
+        functions=(np.broadcast_to,),
+        params="array, shape",
+        push={"array": _broadcast_push},
+        pull={
+            "array": Choose(lambda t: _broadcast_pull if is_array(t["array"]) and t["array"].ndim else sum_to_scalar)
+        },
         cases=_axes(((3,), (2, 3)), ((2, 1), (2, 3)), ((1, 2), (4, 3, 2)), ((2, 3), (2, 3)), ((1,), (0,))),
         note="the result is read-only, so it is treated as a copy",
     )
-)  # fmt: skip
+)
 
-# ----- diagonals and triangles ------------------------------------------------------------------------------------
+# ----- diagonals and triangles ---------------------------------------------------------------------
 
 
 @compiled
@@ -288,27 +350,40 @@ def _triu_rows_pull(ct, k):
 
 register(
     ArrayRule(
-        functions=(np.diag,), params="v, k=0", when=takes_array, push={"v": _diag_push},
+        functions=(np.diag,),
+        params="v, k=0",
+        when=takes_array,
+        push={"v": _diag_push},
         pull={"v": Choose(lambda t: _diag_build_pull if t["v"].ndim == 1 else _diag_extract_pull)},
         cases=_axes(((3,),), ((3,), 1), ((2,), -2), ((3, 4),), ((3, 4), 1), ((4, 3), -1), ((0,),), ((2, 2), 5)),
     )
-)  # fmt: skip
+)
 register(
     ArrayRule(
-        functions=(np.diagflat,), params="v, k=0", when=takes_array, push={"v": _diagflat_push}, pull={"v": _diag_build_pull},
+        functions=(np.diagflat,),
+        params="v, k=0",
+        when=takes_array,
+        push={"v": _diagflat_push},
+        pull={"v": _diag_build_pull},
         cases=_axes(((3,),), ((2, 2), 1), ((2,), -2)),
     )
-)  # fmt: skip
-for _fn, _push, _pull, _rows in ((np.tril, _tril_push, _tril_pull, _tril_rows_pull), (np.triu, _triu_push, _triu_pull, _triu_rows_pull)):
+)
+for _fn, _push, _pull, _rows in (
+    (np.tril, _tril_push, _tril_pull, _tril_rows_pull),
+    (np.triu, _triu_push, _triu_pull, _triu_rows_pull),
+):
     register(
         ArrayRule(
-            functions=(_fn,), params="m, k=0", when=takes_array, push={"m": _push},
+            functions=(_fn,),
+            params="m, k=0",
+            when=takes_array,
+            push={"m": _push},
             pull={"m": Choose(lambda t, _pull=_pull, _rows=_rows: _rows if t["m"].ndim == 1 else _pull)},
             cases=_axes(((3, 4),), ((3, 3), 1), ((3, 3), -1), ((2, 3, 3),), ((3,),)),
         )
-    )  # fmt: skip
+    )
 
-# ----- differences -----------------------------------------------------------------------------------------------
+# ----- differences ---------------------------------------------------------------------------------
 
 
 @compiled
@@ -342,12 +417,16 @@ def _diff_pull_shaped(ct, n, a_shape):
 
 register(
     ArrayRule(
-        functions=(np.diff,), params="a, n=1", when=lambda t: is_array(t["a"]), push={"a": _diff_push}, pull={"a": _diff_pull_shaped},
+        functions=(np.diff,),
+        params="a, n=1",
+        when=lambda t: is_array(t["a"]),
+        push={"a": _diff_push},
+        pull={"a": _diff_pull_shaped},
         cases=_axes(((5,),), ((5,), 2), ((3, 4),), ((2, 3, 4), 3), ((4,), 0), ((1,),)),
     )
-)  # fmt: skip
+)
 
-# ----- moving windows ------------------------------------------------------------------------------------------------
+# ----- moving windows ------------------------------------------------------------------------------
 
 
 @compiled
@@ -366,8 +445,12 @@ def _windows_pull(ct, x_shape, x_dtype):
 
 register(
     ArrayRule(
-        functions=(np.lib.stride_tricks.sliding_window_view,), params="x, window_shape, axis=None",
-        when=lambda t: is_array(t["x"]) and t["x"].ndim == 1 and is_none(t.get("axis")), push={"x": _windows_push},
-        pull={"x": _windows_pull}, cases=_axes(((5,), 3), ((5,), (2,))), note="of vectors; the result is read-only, so it is treated as a copy",
+        functions=(np.lib.stride_tricks.sliding_window_view,),
+        params="x, window_shape, axis=None",
+        when=lambda t: is_array(t["x"]) and t["x"].ndim == 1 and is_none(t.get("axis")),
+        push={"x": _windows_push},
+        pull={"x": _windows_pull},
+        cases=_axes(((5,), 3), ((5,), (2,))),
+        note="of vectors; the result is read-only, so it is treated as a copy",
     )
-)  # fmt: skip
+)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from jitgrad.rules.elementwise import LINE, scalar, unary
+from jitgrad.rules.arithmetic import LINE, scalar, unary
 from jitgrad.rules.registry import RefusedRule, register
 from jitgrad.runtime import kernels
 
@@ -17,25 +17,40 @@ unary(math.erf, partial=f"{_TWO_OVER_SQRT_PI!r} * np.exp(-(x * x))", reference="
 unary(math.erfc, partial=f"-{_TWO_OVER_SQRT_PI!r} * np.exp(-(x * x))", reference="erfc(x)", points=(*LINE, (5.0,)))
 unary(math.gamma, partial="out * digamma(x)", reference="gamma(x)", singular=True, points=_AROUND_POLES)
 unary(
-    math.lgamma, partial="digamma(x)", reference="loggamma(abs(x)) if x > 0 else log(abs(gamma(x)))", singular=True,
-    points=(*_AROUND_POLES, (1e5,), (1e-5,)), edges={(0.0,): (math.nan,), (-2.0,): (math.nan,)},
-)  # fmt: skip
+    math.lgamma,
+    partial="digamma(x)",
+    reference="loggamma(abs(x)) if x > 0 else log(abs(gamma(x)))",
+    singular=True,
+    points=(*_AROUND_POLES, (1e5,), (1e-5,)),
+    edges={(0.0,): (math.nan,), (-2.0,): (math.nan,)},
+)
 unary(kernels.digamma, partial="polygamma(1, x)", reference="digamma(x)", singular=True, points=_AROUND_POLES)
 scalar(
-    kernels.polygamma, params=("x", "y"), partials=(None, "polygamma(x + 1, y)"), singular=True,
-    points=tuple((n, x) for n in (1, 2, 3) for (x,) in _AROUND_POLES if x != -1.5), reference="polygamma(int(x), y)",
-)  # fmt: skip
+    kernels.polygamma,
+    params=("x", "y"),
+    partials=(None, "polygamma(x + 1, y)"),
+    singular=True,
+    points=tuple((n, x) for n in (1, 2, 3) for (x,) in _AROUND_POLES if x != -1.5),
+    reference="polygamma(int(x), y)",
+)
 unary(
-    np.sinc, partial="sinc_derivative(1, x)", reference="sinc(pi * x)",
-    points=(*LINE[1:], (1.0,), (20.3,), (1e-3,)), edges={(0.0,): (0.0,)},
-)  # fmt: skip
+    np.sinc,
+    partial="sinc_derivative(1, x)",
+    reference="sinc(pi * x)",
+    points=(*LINE[1:], (1.0,), (20.3,), (1e-3,)),
+    edges={(0.0,): (0.0,)},
+)
 scalar(
-    kernels.sinc_derivative, params=("x", "y"), partials=(None, "sinc_derivative(x + 1, y)"),
-    points=tuple((n, x) for n in (1, 2, 3) for x in (0.0, 0.1, 1.0, -2.3, 9.7)), reference="diff(lambda t: sinc(pi * t), y, int(x))",
-)  # fmt: skip
+    kernels.sinc_derivative,
+    params=("x", "y"),
+    partials=(None, "sinc_derivative(x + 1, y)"),
+    points=tuple((n, x) for n in (1, 2, 3) for x in (0.0, 0.1, 1.0, -2.3, 9.7)),
+    reference="diff(lambda t: sinc(pi * t), y, int(x))",
+)
 register(
     RefusedRule(
-        functions=(np.polynomial.polynomial.Polynomial,), reason="its coefficients live inside an object",
+        functions=(np.polynomial.polynomial.Polynomial,),
+        reason="its coefficients live inside an object",
         way_out="keep the coefficients in an array and call np.polynomial.polynomial.polyval",
     )
-)  # fmt: skip
+)

@@ -101,7 +101,7 @@ def generated(name: str, source: str, **helpers: Any) -> Any:
     return _generated(name, source, tuple(helpers.items()))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _generated(name: str, source: str, helpers: tuple) -> Any:
     filename = f"<jitgrad rule {name} {zlib.crc32(source.encode()):x}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)

@@ -8,14 +8,29 @@ from numba.typed import List
 
 
 @njit(error_model="numpy")
-def zeros(items):
-    """A reflected list of zeros like `items`: numbers or arrays."""
-    return [np.zeros_like(item) if np.ndim(item) else item * 0 for item in items]
+def zero_numbers(items):
+    """A reflected list of zeros, one for each number in `items`."""
+    return [item * 0 for item in items]
 
 
 @njit(error_model="numpy")
-def typed_zeros(items):
-    """A typed list of zeros like `items`."""
+def zero_arrays(items):
+    """A reflected list of zero arrays like those in `items`."""
+    return [np.zeros_like(item) for item in items]
+
+
+@njit(error_model="numpy")
+def typed_zero_numbers(items):
+    """A typed list of zeros, one for each number in `items`."""
+    out = List()
+    for item in items:
+        out.append(item * 0)
+    return out
+
+
+@njit(error_model="numpy")
+def typed_zero_arrays(items):
+    """A typed list of zero arrays like those in `items`."""
     out = List()
     for item in items:
         out.append(np.zeros_like(item))

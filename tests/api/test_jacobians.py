@@ -226,7 +226,7 @@ def test_star_and_keyword_arguments(mode):
     assert jg.jacobian(g, mode=mode)(1.0, k=5.0) == 5.0
 
 
-@pytest.mark.parametrize("mode", ["forward"])
+@each_mode
 def test_typed_lists(mode):
     @njit
     def f(items, w):

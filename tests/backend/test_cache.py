@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -19,7 +20,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 RUN = """
 import sys, functions
-import tests.backend.stubs as stubs
+import stubs
 from jitgrad.backend import derivative
 g = derivative(functions.f, stubs.Scaled())
 print(g(3.0), sum(g.stats.cache_hits.values()), sum(g.stats.cache_misses.values()),
@@ -36,14 +37,14 @@ def environment(path):
 class Project:
     """A directory with a module `functions`, run in processes of its own."""
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, engine):
+        self.folder, self.engine = folder, engine
 
     def write(self, text, name="functions"):
         (self.folder / f"{name}.py").write_text(textwrap.dedent(text))
 
     def run(self, script=RUN):
-        env = environment(f"{self.folder}{os.pathsep}{ROOT}")
+        env = environment(f"{self.folder}{os.pathsep}{self.engine}")
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=env, cwd=self.folder)
         assert done.returncode == 0, done.stderr
         return done.stdout.split()
@@ -52,9 +53,18 @@ class Project:
         return sorted((self.folder / "__pycache__").glob("*.jitgrad-*.nbc"))
 
 
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
+    """A copy of this package, so that edits of it while the tests run invalidate no cache."""
+    folder = tmp_path_factory.mktemp("engine")
+    shutil.copytree(ROOT / "jitgrad", folder / "jitgrad", ignore=shutil.ignore_patterns("__pycache__", "mnist"))
+    shutil.copy(ROOT / "tests" / "backend" / "stubs.py", folder)
+    return folder
+
+
 @pytest.fixture
-def project(tmp_path):
-    return Project(tmp_path)
+def project(tmp_path, engine):
+    return Project(tmp_path, engine)
 
 
 SIMPLE = """
@@ -110,7 +120,7 @@ def test_closures_do_not_share_files(project):
     )
     script = """
 import functions
-import tests.backend.stubs as stubs
+import stubs
 from jitgrad.backend import derivative
 for k in (1.0, 2.0):
     g = derivative(functions.make(k), stubs.Scaled())
@@ -134,7 +144,7 @@ def test_cached_and_fresh_code_side_by_side(project):
     )
     script = """
 import functions, sys
-import tests.backend.stubs as stubs
+import stubs
 from jitgrad.backend import derivative
 from numba import njit
 ks = [float(a) for a in KS]
@@ -168,7 +178,7 @@ def test_no_file_no_cache(project):
 def test_main_script_is_cached(project):
     script = project.folder / "script.py"
     script.write_text(textwrap.dedent(SIMPLE).lstrip() + RUN.replace("functions.f", "f").replace(", functions", ""))
-    env = environment(str(ROOT))
+    env = environment(str(project.engine))
     found = [
         subprocess.run(
             [sys.executable, str(script)], capture_output=True, text=True, env=env, check=True

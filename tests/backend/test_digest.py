@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numba import njit, vectorize
 
-from jitgrad.backend import digest as module
+from jitgrad.backend import digest as digest_module
 from jitgrad.backend.digest import Undigestible, digest
 
 
@@ -98,5 +98,7 @@ def test_what_has_no_content():
             digest(function("def f():\n    return k", k=value))
 
 
-def test_engine_stamp_is_stable():
-    assert module.engine_stamp() == module.engine_stamp.__wrapped__()
+def test_engine_stamp_follows_the_sources(monkeypatch):
+    assert digest_module.engine_unchanged()
+    monkeypatch.setattr(digest_module, "_engine_now", lambda: "edited")
+    assert not digest_module.engine_unchanged()

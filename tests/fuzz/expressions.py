@@ -269,6 +269,8 @@ class Expressions:
     def _array_fresh(self, shape, depth):
         name = self.scope.pick(Array(shape))
         options = [f"np.full({shape}, {self.atom()})", f"np.ones({shape}) * {self.atom()}"]
+        if len(shape) == 1:
+            options += [f"np.array([{', '.join(self.scalar(1) for _ in range(shape[0]))}])"] * 2
         if name:
             options += [f"{name}.copy()", f"np.zeros_like({name})"]
         return self.random.choice(options)

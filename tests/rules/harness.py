@@ -8,7 +8,6 @@ import warnings
 
 import numpy as np
 from numba import njit, typeof
-from numba.core import types as nbtypes
 from numba.core.errors import NumbaPerformanceWarning
 
 import jitgrad.rules as rules
@@ -47,7 +46,9 @@ def like(x, fn):
 def noise(rng, x):
     def draw(v):
         d = rng.normal(size=v.shape)
-        return np.asarray(d + 1j * rng.normal(size=v.shape) if v.dtype.kind == "c" else d).astype(v.dtype if v.dtype.kind in "fc" else float)
+        return np.asarray(d + 1j * rng.normal(size=v.shape) if v.dtype.kind == "c" else d).astype(
+            v.dtype if v.dtype.kind in "fc" else float
+        )
 
     return like(x, draw)
 
@@ -55,7 +56,11 @@ def noise(rng, x):
 def inner(a, b):
     """Real inner product of two structures; integer leaves do not count."""
     return float(
-        sum(np.sum(np.real(np.conj(u) * v)) for u, v in zip(leaves(a), leaves(b), strict=True) if u.dtype.kind in "fc" and v.dtype.kind in "fc")
+        sum(
+            np.sum(np.real(np.conj(u) * v))
+            for u, v in zip(leaves(a), leaves(b), strict=True)
+            if u.dtype.kind in "fc" and v.dtype.kind in "fc"
+        )
     )
 
 
@@ -84,7 +89,11 @@ class Case:
         names = list(self.values)[: len(args)] if "*" not in rule.params else list(self.values)
         self.passed = names
         self.active = [n for n in names if rule.differentiable(n) and is_floating(self.values[n])]
-        literal = {n: repr(self.values[n]) for n in names if not is_floating(self.values[n]) and not isinstance(self.values[n], np.ndarray)}
+        literal = {
+            n: repr(self.values[n])
+            for n in names
+            if not is_floating(self.values[n]) and not isinstance(self.values[n], np.ndarray)
+        }
         self.variables = [n for n in names if n not in literal]
         scope = {"np": np, "f": fn if fn is not None else (rule.functions[0] if rule.functions else None)}
         texts = [literal.get(n, n) for n in names]
@@ -134,7 +143,9 @@ class Case:
         def at(step):
             hi = leaves(self.evaluate(**{param: shift(self.values[param], d, step)}))
             lo = leaves(self.evaluate(**{param: shift(self.values[param], d, -step)}))
-            return [(u - v) / (2 * step) if u.dtype.kind in "fc" else np.zeros(u.shape) for u, v in zip(hi, lo, strict=True)]
+            return [
+                (u - v) / (2 * step) if u.dtype.kind in "fc" else np.zeros(u.shape) for u, v in zip(hi, lo, strict=True)
+            ]
 
         return [(4 * b - a) / 3 for a, b in zip(at(h), at(h / 2), strict=True)]
 
@@ -150,7 +161,13 @@ class Case:
             pushed = self.push(param, d)
             for got, want, primal in zip(leaves(pushed), self.difference(param, d, h), leaves(self.out), strict=True):
                 assert got.shape == primal.shape, (self.rule, param, got.shape, primal.shape)
-                np.testing.assert_allclose(got, want, rtol=tol, atol=tol * max(1.0, np.max(np.abs(want), initial=0.0)), err_msg=f"{self.rule} push {param}")
+                np.testing.assert_allclose(
+                    got,
+                    want,
+                    rtol=tol,
+                    atol=tol * max(1.0, np.max(np.abs(want), initial=0.0)),
+                    err_msg=f"{self.rule} push {param}",
+                )
             for got, v in zip(leaves(pulled[param]), leaves(value), strict=True):
                 assert got.shape == v.shape, (self.rule, param, got.shape, v.shape)
             a, b = inner(ct, pushed), inner(pulled[param], d)
@@ -158,5 +175,8 @@ class Case:
             assert abs(a - b) <= 1e-11 * scale, (self.rule, f"pull {param}", a, b)
             alone = self.pulls(ct, [param])[param]
             np.testing.assert_allclose(
-                np.concatenate([v.ravel() for v in leaves(alone)]), np.concatenate([v.ravel() for v in leaves(pulled[param])]), rtol=1e-11, atol=1e-13
+                np.concatenate([v.ravel() for v in leaves(alone)]),
+                np.concatenate([v.ravel() for v in leaves(pulled[param])]),
+                rtol=1e-11,
+                atol=1e-13,
             )

@@ -32,28 +32,59 @@ def test_sum_of_an_array_without_axes():
 
 
 def test_repeated_indices_add_up():
-    np.testing.assert_array_equal(pull(np.take, np.array([1.0, 2.0, 3.0]), np.array([0, 0, 2, 0]), ct=np.ones(4)), [3, 0, 1])
+    np.testing.assert_array_equal(
+        pull(np.take, np.array([1.0, 2.0, 3.0]), np.array([0, 0, 2, 0]), ct=np.ones(4)), [3, 0, 1]
+    )
 
 
 @pytest.mark.parametrize(
     "name, code",
     [
-        ("reshape", "a.reshape(4, 3)"), ("reshape", "np.reshape(a, (2, 6))"), ("ravel", "a.ravel()"), ("T", "a.T"),
-        ("transpose", "np.transpose(a)"), ("expand_dims", "np.expand_dims(a, 1)"), ("flip", "np.flip(a)"), ("fliplr", "np.fliplr(a)"),
-        ("swapaxes", "np.swapaxes(a, 0, 1)"), ("moveaxis", "np.moveaxis(a, 0, 1)"), ("rot90", "np.rot90(a)"),
-        ("ascontiguousarray", "np.ascontiguousarray(a)"), ("asarray", "np.asarray(a)"), ("atleast_3d", "np.atleast_3d(a)"),
+        ("reshape", "a.reshape(4, 3)"),
+        ("reshape", "np.reshape(a, (2, 6))"),
+        ("ravel", "a.ravel()"),
+        ("T", "a.T"),
+        ("transpose", "np.transpose(a)"),
+        ("expand_dims", "np.expand_dims(a, 1)"),
+        ("flip", "np.flip(a)"),
+        ("fliplr", "np.fliplr(a)"),
+        ("swapaxes", "np.swapaxes(a, 0, 1)"),
+        ("moveaxis", "np.moveaxis(a, 0, 1)"),
+        ("rot90", "np.rot90(a)"),
+        ("ascontiguousarray", "np.ascontiguousarray(a)"),
+        ("asarray", "np.asarray(a)"),
+        ("atleast_3d", "np.atleast_3d(a)"),
         ("real", "a.real"),
     ],
-)  # fmt: skip
+)
 def test_view_rules_share_memory(name, code):
     scope = {"np": np}
     exec(f"def view(a):\n    return {code}\n", scope)
     a = np.arange(12.0).reshape(3, 4)
     out = njit(scope["view"])(a)
     assert np.shares_memory(out, a)
-    rule = (rules.lookup_method(name, typeof(a)) or rules.lookup_attribute(name, typeof(a))) if "a." in code and "np." not in code else None
+    rule = (
+        (rules.lookup_method(name, typeof(a)) or rules.lookup_attribute(name, typeof(a)))
+        if "a." in code and "np." not in code
+        else None
+    )
     rule = rule or rules.lookup(getattr(np, name))
-    assert rule.is_view({next(iter(rule.bind((a,) * 3 if "np.swap" in code or "move" in code else (a, 1) if "expand" in code or ("np.reshape" in code) else (a,)))): typeof(a), "out": typeof(out)})
+    assert rule.is_view(
+        {
+            next(
+                iter(
+                    rule.bind(
+                        (a,) * 3
+                        if "np.swap" in code or "move" in code
+                        else (a, 1)
+                        if "expand" in code or ("np.reshape" in code)
+                        else (a,)
+                    )
+                )
+            ): typeof(a),
+            "out": typeof(out),
+        }
+    )
 
 
 def test_copies_are_no_views():

@@ -25,7 +25,9 @@ def check_adjoint(case, rng, d, pushed):
     assert inner(ct, pushed) == pytest.approx(inner(pulled, d), rel=1e-10, abs=1e-12)
 
 
-@pytest.mark.parametrize("full, m, n, dtype", [(1, 4, 2, float), (1, 2, 4, float), (1, 3, 3, complex), (0, 4, 2, complex)])
+@pytest.mark.parametrize(
+    "full, m, n, dtype", [(1, 4, 2, float), (1, 2, 4, float), (1, 3, 3, complex), (0, 4, 2, complex)]
+)
 def test_svd(full, m, n, dtype):
     rng = np.random.default_rng(m + n)
     case = Case(rules.lookup(np.linalg.svd), (random_matrix(rng, m, n, dtype), full))

@@ -38,16 +38,13 @@ def rows():
             }
             name = rule.name.rsplit(".", 1)[-1]
             variants = [
-                rule.for_call([nbtypes.boolean if name == "where" else nbtypes.float64] * n)
-                for n in counts[name]
+                rule.for_call([nbtypes.boolean if name == "where" else nbtypes.float64] * n) for n in counts[name]
             ]
         for k, row in enumerate(variants):
             if row.points or row.edges:
                 out.append(pytest.param(row, id=f"{row.name}{k or ''}"))
             if row.complex is not None and row.complex.points:
-                out.append(
-                    pytest.param(row.for_call([nbtypes.complex128]), id=f"{row.name}{k or ''}-complex")
-                )
+                out.append(pytest.param(row.for_call([nbtypes.complex128]), id=f"{row.name}{k or ''}-complex"))
     return out
 
 
@@ -113,9 +110,7 @@ def expected_partial(row, f, point, i):
     return numeric(lambda *p: f(*p)[0], point, i, 1e-3 * max(1.0, abs(point[i])))
 
 
-@pytest.mark.parametrize(
-    "row", [p for p in rows() if p.values[0].pull is None and not is_complex(p.values[0])]
-)
+@pytest.mark.parametrize("row", [p for p in rows() if p.values[0].pull is None and not is_complex(p.values[0])])
 def test_partials(row):
     first = next(iter((*row.points, *row.edges)))
     f, which = compiled(row, first)
@@ -125,11 +120,7 @@ def test_partials(row):
             want = expected_partial(row, f, point, i)
             tol = 2e-14 if row.reference else 1e-8
             # 1 - tanh(x)**2 and expm1(x) + 1 are exact to one unit in the last place of 1
-            scale = (
-                abs(want)
-                if row.reference and row.functions[0] not in (math.tanh, math.expm1)
-                else 1.0 + abs(want)
-            )
+            scale = abs(want) if row.reference and row.functions[0] not in (math.tanh, math.expm1) else 1.0 + abs(want)
             assert abs(value - want) <= tol * scale + (0 if row.reference else 1e-8), (
                 row,
                 point,

@@ -18,21 +18,84 @@ import jitgrad.rules as rules
 
 # Language constructs: the front end reads these itself
 LANGUAGE = {
-    operator.getitem, operator.setitem, operator.delitem, operator.iadd, operator.iand, operator.ifloordiv, operator.ilshift,
-    operator.imod, operator.imul, operator.ior, operator.ipow, operator.irshift, operator.isub, operator.itruediv, operator.ixor,
-    operator.imatmul if hasattr(operator, "imatmul") else None, bytes, dict, enumerate, filter, getattr, iter, list, map, next, set,
-    sorted, sum, tuple, zip, np.ndenumerate, np.nditer, frozenset, reversed, min, max, abs, all, any,
-}  # fmt: skip
+    operator.getitem,
+    operator.setitem,
+    operator.delitem,
+    operator.iadd,
+    operator.iand,
+    operator.ifloordiv,
+    operator.ilshift,
+    operator.imod,
+    operator.imul,
+    operator.ior,
+    operator.ipow,
+    operator.irshift,
+    operator.isub,
+    operator.itruediv,
+    operator.ixor,
+    operator.imatmul if hasattr(operator, "imatmul") else None,
+    bytes,
+    dict,
+    enumerate,
+    filter,
+    getattr,
+    iter,
+    list,
+    map,
+    next,
+    set,
+    sorted,
+    sum,
+    tuple,
+    zip,
+    np.ndenumerate,
+    np.nditer,
+    frozenset,
+    reversed,
+    min,
+    max,
+    abs,
+    all,
+    any,
+}
 
 # Composed of others: Numba's own implementation is ordinary Python code that the front end inlines
 READABLE = {
-    cmath.polar, cmath.rect, np.append, np.average, np.corrcoef, np.cov, np.cross, np.delete, np.ediff1d, np.geomspace, np.insert,
-    np.intersect1d, np.kaiser, np.logspace, np.resize, np.roots, np.select, np.setdiff1d, np.setxor1d, np.trim_zeros, np.union1d,
-    np.unwrap, np.vander, np.linalg.matrix_power, np.polynomial.polynomial.polyadd, np.polynomial.polynomial.polydiv,
-    np.polynomial.polynomial.polyint, np.polynomial.polynomial.polymul, np.polynomial.polynomial.polysub,
-    np.polynomial.polynomial.polyval, np.polynomial.polyutils.as_series, np.polynomial.polyutils.trimseq, np.random.choice,
+    cmath.polar,
+    cmath.rect,
+    np.append,
+    np.average,
+    np.corrcoef,
+    np.cov,
+    np.cross,
+    np.delete,
+    np.ediff1d,
+    np.geomspace,
+    np.insert,
+    np.intersect1d,
+    np.kaiser,
+    np.logspace,
+    np.resize,
+    np.roots,
+    np.select,
+    np.setdiff1d,
+    np.setxor1d,
+    np.trim_zeros,
+    np.union1d,
+    np.unwrap,
+    np.vander,
+    np.linalg.matrix_power,
+    np.polynomial.polynomial.polyadd,
+    np.polynomial.polynomial.polydiv,
+    np.polynomial.polynomial.polyint,
+    np.polynomial.polynomial.polymul,
+    np.polynomial.polynomial.polysub,
+    np.polynomial.polynomial.polyval,
+    np.polynomial.polyutils.as_series,
+    np.polynomial.polyutils.trimseq,
+    np.random.choice,
     np.random.permutation,
-}  # fmt: skip
+}
 
 MODULES = ("numpy", "math", "cmath", "builtins", "_operator", "operator", "random")
 
@@ -119,7 +182,9 @@ def test_a_user_rule_is_found_and_a_package_can_bring_rules(monkeypatch):
     def softplus(x):
         return np.log1p(np.exp(x))
 
-    rule = rules.register(rules.ScalarRule(functions=(softplus,), partials=("1.0 / (1.0 + np.exp(-x))",), points=((0.5,),)))
+    rule = rules.register(
+        rules.ScalarRule(functions=(softplus,), partials=("1.0 / (1.0 + np.exp(-x))",), points=((0.5,),))
+    )
     assert rules.lookup(softplus) is rule
 
     import importlib.metadata

@@ -7,6 +7,7 @@ import textwrap
 import numpy as np
 import pytest
 from numba import njit, typeof
+from numba.extending import intrinsic
 
 import jitgrad.transforms.forward as forward
 from jitgrad import frontend
@@ -417,13 +418,26 @@ def test_called_from_nopython_code():
 
 
 # ----- errors -------------------------------------------------------------------------------------------
+@intrinsic
+def opaque(context, x):
+    return x(x), lambda context, builder, signature, args: builder.fadd(args[0], args[0])
+
+
 def test_no_rule():
     @njit
     def f(x):
-        return np.unwrap(x).sum()
+        return opaque(x) * x
 
-    with pytest.raises((NoRuleError, UnsupportedError), match=r"np.unwrap.*test_forward.py:\d+.*return np.unwrap"):
-        jvp(f)((np.ones(3),), np.ones(3))
+    with pytest.raises(NoRuleError, match=r"opaque at test_forward.py:\d+: `return opaque\(x\) \* x`.*custom_jvp"):
+        jvp(f)((1.0,), 2.0)
+
+
+def test_a_function_without_rule_is_differentiated_by_its_implementation():
+    @njit
+    def f(x):
+        return np.unwrap(x * x)
+
+    check(f, lambda: (np.array([0.3, 2.4, 4.1, 1.2]),), (0,))
 
 
 def test_function_values():

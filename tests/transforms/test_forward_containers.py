@@ -168,7 +168,8 @@ def tuple_of_arrays_by_runtime_index(a, b):
 def tuples_joined(x, y):
     a = (x, y * x)
     b = a + (x, 2.0)
-    return b[0] * b[1] * b[2] * b[3] + sum(b[1:3])
+    c = b[1:3]
+    return b[0] * b[1] * b[2] * b[3] + c[0] * c[1]
 
 
 # ----- records -----------------------------------------------------------------------------------

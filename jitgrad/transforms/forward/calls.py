@@ -119,6 +119,9 @@ def _concerned(e: Emitter, op: ir.Op) -> bool:
 
 def ruled(e: Emitter, op: ir.Op) -> None:
     """An operation by its rule, or an error."""
+    if not op.results and not isinstance(effects.rule_of(op), rules.MutatingRule):
+        e.primal(op)  # nothing reads what it computes
+        return
     rule = effects.rule_of(op)
     match rule:
         case rules.ZeroRule():

@@ -91,13 +91,14 @@ class Emitter:
             case ir.Call() | ir.Method() | ir.CallValue():
                 if op.result is None or isinstance(op.result.type, types.NoneType):
                     self.line(self.expression(op), op.loc)
-                    self.writer.alias(self.writer.variables.of(op.result), "None")
+                    if op.result is not None:
+                        self.writer.alias(self.writer.variables.of(op.result), "None")
                 else:
                     self.line(f"{self.name(op.result)} = {self.expression(op)}", op.loc)
             case ir.InplaceBinary():
                 self.line(f"{self.name(op.lhs)} {BINARY[op.fn]}= {self.name(op.rhs)}", op.loc)
-                if self.name(op.result) != self.name(op.lhs):
-                    self.line(f"{self.name(op.result)} = {self.name(op.lhs)}")
+                if op.result is not None:
+                    self.assign(self.name(op.result), self.name(op.lhs))
             case _:
                 self.writer.statement(op)
 

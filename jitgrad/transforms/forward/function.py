@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 
-from numba.core import types
 
 from jitgrad import rules
 from jitgrad.analysis import structure

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from numba.core import types
 
+from jitgrad.analysis import carried
 from jitgrad.program import ir
 from jitgrad.runtime.sums import accumulate
 from jitgrad.transforms.reverse import lists
@@ -27,6 +28,7 @@ class Adjoints:
         self._sweep = sweep
         self._names: dict[Leaf, str] = {}
         self._set: set[Leaf] = set()
+        self.shared: set[ir.Value] = set()  # arrays that a branch picks, whose adjoint is that of the one picked
         self._equal: dict[str, str] = {}  # adjoint variable -> the variable it was last set equal to
 
     def leaf(self, value: ir.Value, path: tuple[int, ...] = ()) -> Leaf:
@@ -103,6 +105,8 @@ class Adjoints:
         with sweep.writer.into(sweep.birth[sweep.scopes.home[leaf.value]]):
             if lists.is_list(leaf.type):
                 sweep.writer.line(f"{name} = {lists.zeros(sweep, leaf.value)}")
+            elif (branch := self._picking(leaf)) is not None:
+                self._pick(branch, leaf.value)
             elif not is_array(leaf.type):
                 sweep.writer.line(f"{name} = {self.zero(leaf.type)}")
             elif (view := sweep.memory.view_of(leaf.value)) is not None and not leaf.path:
@@ -110,6 +114,27 @@ class Adjoints:
             else:
                 sweep.writer.line(f"{name} = {sweep.saved.zeros(leaf)}")
         return name
+
+    def _picking(self, leaf: Leaf) -> ir.If | None:
+        """The branch that picks one of several written arrays which keep their own names, if `leaf` is such a pick."""
+        sweep = self._sweep
+        branch = sweep.scopes.definition.get(leaf.value)
+        if not isinstance(branch, ir.If) or not is_array(leaf.type) or not sweep.memory.written(leaf.value):
+            return None
+        k = branch.outs.index(leaf.value)
+        if carried.branch_problem(branch, k, sweep.scopes, sweep.memory) is None:
+            return None
+        homes = [sweep.scopes.home.get(y) for y in (branch.then_yields[k], branch.else_yields[k])]
+        here = sweep.scopes.at[branch]
+        return branch if all(h is not None and sweep.scopes.encloses(h, here) for h in homes) else None
+
+    def _pick(self, branch: ir.If, value: ir.Value) -> None:
+        """``v_bar = a_bar if cond else b_bar``: one and the same buffer under two names."""
+        sweep, k = self._sweep, branch.outs.index(value)
+        self.shared.add(value)
+        names = [self.start(y) for y in (branch.then_yields[k], branch.else_yields[k])]
+        cond = sweep.saved.need(branch.cond)
+        sweep.writer.line(f"{self.name(value)} = {names[0]} if {cond} else {names[1]}")
 
     def equals(self, name: str, other: str) -> bool:
         """Whether adjoint variable `name` was only ever set equal to `other`."""

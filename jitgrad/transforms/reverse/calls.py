@@ -137,7 +137,12 @@ def array(sweep: Sweep, op: ir.Op, rule: rules.ArrayRule) -> None:
     typed = {name: _type_of(value) for name, value in bound.items()} | {"out": result.type}
     active = [p for p, v in bound.items() if isinstance(v, ir.Value) and sweep.is_active(v)]
     ct = cotangent(sweep, result)
+    for param in [p for p in active if lists.is_list(bound[p].type)]:
+        lists.from_array(sweep, op, bound[param], ct)
+        active.remove(param)
+    covered: set[str] = set()
     for params, fn, needs in rule.pullbacks(active, typed):
+        covered.update(params)
         texts = [_argument(sweep, op, bound, need) for need in needs]
         name = sweep.writer.use(fn, getattr(fn, "__name__", "pull"))
         text = f"{name}({', '.join([ct, *texts])})"
@@ -152,6 +157,14 @@ def array(sweep: Sweep, op: ir.Op, rule: rules.ArrayRule) -> None:
                 if value is bound[param]:
                     at = (*((k,) if len(params) > 1 else ()), *path)
                     sweep.adjoints.add(value, sweep.path_text(parts, at), path)
+
+
+    missing = [p for p in active if p not in covered and rule.differentiable(p)]
+    if missing:
+        raise NoRuleError(
+            f"{where(op.loc)}: {_called(op)} has no reverse-mode derivative in its argument {missing[0]} "
+            f"({_type_of(bound[missing[0]])}); register one with jitgrad.custom_vjp"
+        )
 
 
 def cotangent(sweep: Sweep, result: ir.Value) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from numba.core import types
 
 from jitgrad.analysis import carried
+from jitgrad.analysis.memory import written_values
 from jitgrad.program import ir
 from jitgrad.transforms.reverse.forward import ForwardSweep
 from jitgrad.transforms.reverse.leaves import Leaf, is_array, leaves
@@ -20,6 +21,8 @@ def branch(sweep: Sweep, op: ir.If) -> None:
     """``if cond`` backwards: the arm that ran, backwards."""
     moved = [(k, leaf) for k, out in enumerate(op.outs) for leaf in leaves(out) if sweep.adjoints.is_set(out, leaf.path)]
     written = [k for k, leaf in moved if is_array(leaf.type) and sweep.memory.written(leaf.value)]
+    moved = [(k, leaf) for k, leaf in moved if k not in written]
+    written = [k for k in written if op.outs[k] not in sweep.adjoints.shared]
     for k in written:
         problem = carried.branch_problem(op, k, sweep.scopes, sweep.memory)
         if problem is not None:
@@ -27,7 +30,6 @@ def branch(sweep: Sweep, op: ir.If) -> None:
                 op, f"array {op.outs[k].name} is written in place and {problem}",
                 "write into the array inside each arm, or copy it where it gets its second name",
             )  # fmt: skip
-    moved = [(k, leaf) for k, leaf in moved if k not in written]
     if not moved and not written and not any(sweep.relevant(block) for block in op.blocks):
         return
     cond = sweep.saved.need(op.cond)
@@ -52,21 +54,18 @@ def branch(sweep: Sweep, op: ir.If) -> None:
 def _hand_buffers(sweep: Sweep, op: ir.If, written: list[int], cond: str) -> None:
     """Let the adjoint buffers of written arrays follow the arrays back through the arm that ran."""
     adjoints, scopes = sweep.adjoints, sweep.scopes
-    arms = (op.then_yields, op.else_yields)
-    outer: list[ir.Value] = []
-    for k in written:
-        for yields in arms:
-            if scopes.home.get(yields[k]) is sweep.scope and yields[k] not in outer:
-                outer.append(yields[k])
+    outer = carried.handed(op, written, scopes)
     if not outer:
         return
     with sweep.writer.into(sweep.birth[sweep.scope]):
-        for yields, header in zip(arms, (f"if {cond}:", "else:"), strict=True):
+        for arm, yields, header in ((op.then, op.then_yields, f"if {cond}:"), (op.orelse, op.else_yields, "else:")):
+            inside = carried.handed_by_arm(arm, [yields[k] for k in written], scopes)
             with sweep.writer.indented(header):
                 for value in outer:
                     from_ = [k for k in written if yields[k] is value]
-                    text = adjoints.name(op.outs[from_[0]]) if from_ else sweep.saved.zeros(adjoints.leaf(value))
-                    sweep.writer.line(f"{adjoints.name(value)} = {text}")
+                    if from_ or value not in inside:  # else a branch inside this arm hands it
+                        text = adjoints.name(op.outs[from_[0]]) if from_ else sweep.saved.zeros(adjoints.leaf(value))
+                        sweep.writer.line(f"{adjoints.name(value)} = {text}")
     for value in outer:
         adjoints.rename(value, adjoints.name(value))
 
@@ -79,14 +78,16 @@ def loop(sweep: Sweep, op: ir.Loop) -> None:
     ]  # fmt: skip
     if not sweep.relevant(op.body) and not any(adjoints.is_set(op.outs[k], leaf.path) for k, leaf in active):
         return
+    buffers: set[int] = set()  # arrays whose adjoints are handed around as buffers
     for k, leaf in active:
-        if is_array(leaf.type) and sweep.memory.written(leaf.value):
+        if is_array(leaf.type) and sweep.memory.written(leaf.value) and not carried.settled(op, k, scopes, sweep.memory):
             problem = carried.problem(op, k, scopes, sweep.memory)
             if problem is not None:
                 raise sweep.fail(
                     op, f"array {leaf.value.name} is written in place and {problem}",
                     "copy the array where it gets its second name",
                 )  # fmt: skip
+            buffers.add(k)
         adjoints.start(op.outs[k], leaf.path)
     trips = sweep.saved.trips(op)
     index = writer.name(op.index)
@@ -102,7 +103,7 @@ def loop(sweep: Sweep, op: ir.Loop) -> None:
         incoming = {(k, leaf.path): adjoints.name(op.outs[k], leaf.path) for k, leaf in active}
         for k, leaf in active:
             text = incoming[k, leaf.path]
-            if is_array(leaf.type) and sweep.memory.written(leaf.value):
+            if k in buffers:
                 adjoints.rename(op.yields[k], writer.fresh(f"{op.yields[k].name}_bar"), leaf.path)
                 with writer.into(sweep.birth[body_scope]):
                     writer.line(f"{adjoints.name(op.yields[k], leaf.path)} = {text}")
@@ -122,16 +123,17 @@ def loop(sweep: Sweep, op: ir.Loop) -> None:
         before.line(f"{tape.base} -= {_count(sweep, op, trips)}")
     sweep.scope = outer
     for k, leaf in active:
-        _to_init(sweep, op, k, leaf)
+        _to_init(sweep, op, k, leaf, k in buffers)
 
 
-def _to_init(sweep: Sweep, op: ir.Loop, k: int, leaf: Leaf) -> None:
+def _to_init(sweep: Sweep, op: ir.Loop, k: int, leaf: Leaf, buffer: bool) -> None:
+    """Pass the adjoint that the first iteration leaves to the value the loop started from."""
     adjoints = sweep.adjoints
     name = adjoints.name(op.outs[k], leaf.path)
     init = adjoints.leaf(op.inits[k], leaf.path)
     if isinstance(init.value, (ir.Literal, ir.Global, ir.Undefined)) or not sweep.active(init):
         return
-    if is_array(leaf.type) and sweep.memory.written(leaf.value) and not adjoints.is_set(init.value, init.path):
+    if buffer and not adjoints.is_set(init.value, init.path):
         if sweep.scopes.home[init.value] is sweep.scope:
             adjoints.rename(init.value, name, init.path)  # the buffer itself: nothing else names this memory
             return
@@ -157,7 +159,7 @@ def _ascending(sweep: Sweep, op: ir.Loop, active: list) -> bool:
         if is_array(leaf.type) or not _is_sum(op, k, sweep):
             return False
     for inner in ir.walk(op.body):
-        if isinstance(inner, (ir.SetItem, ir.InplaceBinary)) and sweep.is_active(inner.operands[0]):
+        if any(sweep.is_active(target) for target in written_values(inner)):
             return False
         if isinstance(inner, (ir.Call, ir.Method)) and any(isinstance(v.type, types.Array) for v in inner.operands):
             return False

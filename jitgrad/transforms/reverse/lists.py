@@ -32,10 +32,10 @@ def zeros(sweep: Sweep, value: ir.Value) -> str:
         stores = [op for op in sweep.memory.stores_of(value) if not isinstance(op, ir.Method)]
         if stores:
             raise sweep.fail(stores[0], f"an array in the list {value.name} is written in place", "use one array")
-    typed = isinstance(value.type, types.ListType)
-    name = "typed_zeros" if typed else "zeros"
-    fn = runtime.typed_zeros if typed else runtime.zeros
-    return f"{sweep.writer.use(fn, name)}({sweep.writer.name(value)})"
+    name = "zero_arrays" if is_array(value.type.dtype) else "zero_numbers"
+    if isinstance(value.type, types.ListType):
+        name = f"typed_{name}"
+    return f"{sweep.writer.use(getattr(runtime, name), name)}({sweep.writer.name(value)})"
 
 
 def load(sweep: Sweep, op: ir.GetItem) -> None:
@@ -72,6 +72,24 @@ def method(sweep: Sweep, op: ir.Method) -> None:
             sweep.writer.line(f"{buffer}.append({ct})", op.loc)
         case _:
             raise sweep.fail(op, f"`{op.name}` on the list {op.obj.name} is differentiated", "use an array")
+
+
+def from_array(sweep: Sweep, op: ir.Op, value: ir.Value, ct: str) -> None:
+    """The list that an array was made of, given the array's cotangent."""
+    made = sweep.scopes.definition.get(value)
+    if isinstance(made, ir.BuildList) and not sweep.memory.written(value):
+        for k, item in enumerate(made.items):
+            if is_list(item.type):
+                from_array(sweep, op, item, f"{ct}[{k}]")
+            elif isinstance(item, ir.Value) and sweep.is_active(item):
+                sweep.adjoints.add(item, f"{ct}[{k}]", fresh=False)
+        return
+    buffer = sweep.adjoints.start(value)
+    if is_list(value.type.dtype):
+        raise sweep.fail(op, f"an array is made of the nested list {value.name}", "fill an array in a loop")
+    k = sweep.writer.fresh("k")
+    with sweep.writer.indented(f"for {k} in range(len({buffer})):"):
+        sweep.writer.line(f"{buffer}[{k}] += {ct}[{k}]")
 
 
 def build(sweep: Sweep, op: ir.BuildList) -> None:

@@ -9,9 +9,10 @@ from jitgrad.errors import UnsupportedError
 from jitgrad.program import ir
 from jitgrad.transforms.arguments import Argument, arguments, signature_text
 from jitgrad.transforms.request import Generated, VjpRequest
-from jitgrad.transforms.reverse import replay
+from jitgrad.transforms.reverse import lists, replay
 from jitgrad.transforms.reverse.forward import ForwardSweep
-from jitgrad.transforms.reverse.leaves import Leaf, leaves
+from jitgrad.runtime.shapes import overlap
+from jitgrad.transforms.reverse.leaves import Leaf, is_array, is_differentiable, leaves
 from jitgrad.transforms.reverse.sweep import Sweep
 
 
@@ -45,11 +46,13 @@ def _write(sweep: Sweep) -> Generated:
     with writer.into(writer.text.suite(header)):
         forward = writer.here.section()
         sweep.open(sweep.scopes.root)
+        result = _keep_result(sweep)
         _seed(sweep, request, call, extra)
         sweep.block(program.body)
         gradients = [_gradient(sweep, call[k]) for k in request.wrt]
-        _return(sweep, request, call, gradients)
+        _return(sweep, request, call, result, gradients)
     with writer.into(forward):
+        _refuse_overlaps(sweep, call)
         ForwardSweep(sweep).run()
     return Generated(writer.source(), writer.namespace, name, tuple(sorted(sweep.rules)))
 
@@ -73,6 +76,34 @@ def _seed(sweep: Sweep, request: VjpRequest, call: list[Argument], extra: list[s
                 sweep.adjoints.add(value, text, leaf.path, fresh=False)
 
 
+def _refuse_overlaps(sweep: Sweep, call: list[Argument]) -> None:
+    """Arguments that share memory are one array to the primal and two to us: refuse if it writes there."""
+    writer = sweep.writer
+    arrays = [a for a in call if is_array(a.type) and is_differentiable(a.type) and not a.path]
+    for k, one in enumerate(arrays):
+        for other in arrays[k + 1 :]:
+            values = (one.value, other.value)
+            if one.type.dtype != other.type.dtype or not any(map(sweep.is_active, values)):
+                continue
+            if not any(map(sweep.memory.written, values)):
+                continue
+            text = f"{one.label} and {other.label} of {sweep.program.name} overlap in memory, and it writes into one; pass a copy"
+            with writer.indented(f"if {writer.use(overlap, 'overlap')}({writer.name(one.value)}, {writer.name(other.value)}):"):
+                writer.line(f"raise ValueError({text!r})")
+
+
+def _keep_result(sweep: Sweep) -> str:
+    """The text of the primal's result, in a variable that the backward sweep does not use."""
+    writer, result = sweep.writer, sweep.program.result
+    if isinstance(result, ir.Undefined):
+        return "None"
+    if not isinstance(sweep.scopes.definition.get(result), ir.Loop):
+        return writer.name(result)
+    value = writer.fresh("value")  # the variable that the loop carries is used again backwards
+    writer.line(f"{value} = {writer.name(result)}")
+    return value
+
+
 def _gradient(sweep: Sweep, argument: Argument) -> str:
     """The text of the finished gradient of one argument, in the argument's structure."""
 
@@ -91,6 +122,8 @@ def _gradient(sweep: Sweep, argument: Argument) -> str:
             return f"{sweep.np}.zeros({text}.shape, {sweep.dtype(typ.dtype)})"
         if isinstance(leaf.type, (types.Float, types.Complex)):
             return sweep.adjoints.zero(leaf.type)
+        if lists.is_list(typ) and structure.kind(typ) is not None:
+            return lists.zeros(sweep, argument.value)
         if structure.kind(typ) is not None:
             raise UnsupportedError(
                 f"argument {argument.label} of {sweep.program.name} is a {typ}, which reverse mode cannot differentiate; "
@@ -101,10 +134,9 @@ def _gradient(sweep: Sweep, argument: Argument) -> str:
     return build(argument.type, argument.path)
 
 
-def _return(sweep: Sweep, request: VjpRequest, call: list[Argument], gradients: list[str]) -> None:
+def _return(sweep: Sweep, request: VjpRequest, call: list[Argument], result: str, gradients: list[str]) -> None:
     writer, program = sweep.writer, sweep.program
     grads = gradients[0] if request.single else "(" + "".join(g + ", " for g in gradients).rstrip() + ")"
-    result = writer.name(program.result) if not isinstance(program.result, ir.Undefined) else "None"
     if request.seed == "argument":
         if request.outs is not None:
             parts = [] if isinstance(program.result.type, types.NoneType) else [result]

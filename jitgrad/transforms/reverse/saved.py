@@ -120,10 +120,19 @@ class Saved:
         sweep = self._sweep
         if not is_array(value.type) or isinstance(value, (ir.Literal, ir.Global)):
             return self.need(value)
-        if sweep.memory.intact(op, value):
+        if not sweep.memory.written(value) or (self._at_hand(value) and sweep.memory.intact(op, value)):
             return self.need(value)
-        copy = self.derive(op, "before", f"{value.name}_saved", _contiguous(value.type), value, "{}.copy()")
-        return self.need(copy)
+        # what is taped is copied anyway
+        text = "{}.copy()" if sweep.live(sweep.scopes.at[op]) else "{}"
+        return self.need(self.derive(op, "before", f"{value.name}_saved", _contiguous(value.type), value, text))
+
+    def _at_hand(self, value: ir.Value) -> bool:
+        """Whether the backward sweep sees the memory of an array itself, not a copy made when it was born."""
+        sweep = self._sweep
+        root = sweep.memory.root(value)
+        return sweep.live(sweep.scopes.home[root]) and (
+            sweep.live(sweep.scopes.home[value]) or (value not in self.strips and self.derivable(value))
+        )
 
     def derive(self, anchor: ir.Op | Scope, place: str, hint: str, typ: types.Type, of: ir.Value, text: str) -> ir.Value:
         """A helper value, computed from `of` before or after an operation (or at a block's start)."""
@@ -195,10 +204,10 @@ class Saved:
         if op is None or op.blocks or not cheap.is_cheap(op, sweep.memory):
             return False
         if isinstance(op, ir.GetItem) and is_array(op.base.type) and not is_array(value.type):
-            if not sweep.memory.intact(op, op.base):
-                return sweep.memory.frozen(op) and all(self.derivable(v) for v in ir.index_values(op.index))
             if sweep.memory.frozen(op):
                 return all(self.derivable(v) for v in ir.index_values(op.index))
+            if sweep.memory.written(op.base) and not (self._at_hand(op.base) and sweep.memory.intact(op, op.base)):
+                return False
         return all(self.derivable(operand) for operand in op.operands)
 
     # ----- taping ------------------------------------------------------------------------------

@@ -136,6 +136,8 @@ class Sweep:
     def block(self, block: ir.Block) -> None:
         """Write the pullbacks of all operations of the open block, last to first."""
         for op in reversed(block.ops):
+            # adjoints are born where they are first needed: a view's after what it views was handed back
+            self.birth[self.scope] = self.writer.here.section()
             self.pullback(op)
 
     def pullback(self, op: ir.Op) -> None:

@@ -14,6 +14,7 @@ from numba.typed import List
 
 from jitgrad import rules
 from jitgrad.analysis import structure
+from jitgrad.analysis.callees import written_positions
 from jitgrad.program import ir
 
 
@@ -203,6 +204,9 @@ def _call(op: ir.Call) -> Effect:
         return _convert(op)
     if rule is not None:
         return _ruled(op, rule)
+    if isinstance(fn, Dispatcher) and not op.kwargs and op.vararg is None:
+        written = written_positions(fn, tuple(types.unliteral(a.type) for a in op.args))
+        return Effect(writes=tuple(op.args[k] for k in sorted(written)), mixes=True, escapes=True)
     if isinstance(fn, Dispatcher) or op.result is None or isinstance(op.result.type, types.NoneType):
         return _unknown(op)
     return Effect()

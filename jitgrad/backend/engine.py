@@ -132,18 +132,24 @@ class Reverse(Transform):
         request = self.request
         if request.outs and request.seed == "one":
             primal, request = self._scalar_of(primal, argtypes), replace(request, outs=None)
-        program = _read(primal, argtypes, request)
-        result = program.result.type
-        if request.seed == "argument":
-            if not request.outs:
-                checks.check_float_result(primal.__name__, result)
-        else:
-            checks.check_scalar_result(primal.__name__, result, has_aux=request.has_aux)
+        program = self.read(primal, argtypes, request)
+        if request.seed == "one":
             if not self.pairs and _complex_arguments(primal, argtypes, request.wrt):
                 from jitgrad.backend.conjugate import conjugated
 
                 return conjugated(primal, argtypes, replace(self, pairs=True))
         return reverse.emit(program, request)
+
+    @staticmethod
+    def read(primal, argtypes, request):
+        """The program of `primal`, once its arguments and its result are known to be right."""
+        program = _read(primal, argtypes, request)
+        if request.seed == "argument":
+            if not request.outs:
+                checks.check_float_result(primal.__name__, program.result.type)
+        else:
+            checks.check_scalar_result(primal.__name__, program.result.type, has_aux=request.has_aux)
+        return program
 
     def _scalar_of(self, primal, argtypes):
         """A function that returns the one number `primal` writes into its argument."""

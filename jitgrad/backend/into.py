@@ -1,12 +1,12 @@
 """``g.into(out, *args)``: the gradient written into arrays that the caller keeps.
 
-The generated function calls the gradient and copies its arrays. A gradient without allocation is for the
-reverse transform to write: then this module asks for it instead.
+Where arguments hold real numbers and arrays of them the reverse sweep collects the gradient in those arrays
+itself, without allocating any. Otherwise the generated function calls the gradient and copies its arrays.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from numba import njit
@@ -14,9 +14,10 @@ from numba.core import types, utils
 
 from jitgrad.backend import checks
 from jitgrad.backend.dispatcher import Transform, derivative
-from jitgrad.backend.structure import is_float, positions
+from jitgrad.backend.structure import is_float, leaves, positions
 from jitgrad.backend.writer import Writer
 from jitgrad.errors import ArgumentError
+from jitgrad.runtime.arrays import put_number
 from jitgrad.transforms.request import Generated
 
 
@@ -29,14 +30,6 @@ def copy_into(out, gradient):
     for v in gradient.flat:
         flat[k] = v
         k += 1
-
-
-@njit(error_model="numpy")
-def put_number(out, gradient):
-    """Write a number into an array of size one."""
-    if out.size != 1:
-        raise ValueError("the array for the gradient of a number must have size 1")
-    out.flat[0] = gradient
 
 
 @dataclass(frozen=True)
@@ -58,6 +51,11 @@ class Into(Transform):
         if request.has_aux:
             raise ArgumentError("into does not return auxiliary data; take has_aux=True away")
         call = positions(signature, argtypes)
+        if not request.outs and all(_is_plain(leaf) for k in request.wrt for leaf in leaves(call[k][1])):
+            from jitgrad.transforms import reverse
+
+            program = self.gradient.read(primal, argtypes, request)
+            return reverse.emit(program, replace(request, into=True))
         writer = Writer({})
         names = ["*" * (p.kind == p.VAR_POSITIONAL) + writer.fresh(p.name) for p in signature.parameters.values()]
         out, found = writer.fresh("out"), writer.fresh("found")
@@ -73,6 +71,11 @@ class Into(Transform):
             if request.value:
                 writer.line(f"return {found}[0]")
         return Generated(writer.source(), writer.namespace, name)
+
+
+def _is_plain(ty: types.Type) -> bool:
+    """Whether the reverse sweep can collect the gradient of such a leaf in a given array."""
+    return not isinstance(getattr(ty, "dtype", ty), types.Complex) and not isinstance(ty, (types.List, types.ListType, types.Record))
 
 
 def _copy(writer: Writer, ty: types.Type, out: str, found: str) -> None:

@@ -7,9 +7,10 @@ Products are differentiated by prefix and suffix products, exact where elements 
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 from numba.core import types as nbtypes
 
-from jitgrad.rules.registry import ArrayRule, Choose, ZeroRule, register
+from jitgrad.rules.registry import ArrayRule, Choose, RewriteRule, ZeroRule, register
 from jitgrad.rules.support import flat, identity, is_array, is_none, split_shape, takes_array
 from jitgrad.runtime.kernels import compiled, ratio0
 
@@ -573,3 +574,19 @@ register(
         note="counts, positions and tests",
     )
 )
+
+
+@njit(error_model="numpy")
+def _sum_of_items(iterable, start):
+    total = start
+    for item in iterable:
+        total = total + item
+    return total
+
+
+register(
+    RewriteRule(
+        functions=(sum,), params="iterable, start=0", implementation=_sum_of_items,
+        note="the builtin, of a list, tuple or array",
+    )
+)  # fmt: skip

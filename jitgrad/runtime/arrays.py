@@ -13,6 +13,14 @@ import numpy as np
 from numba import njit
 
 
+@njit(error_model="numpy")
+def put_number(out, number):
+    """Write a number into an array of size one."""
+    if out.size != 1:
+        raise ValueError("the array for the gradient of a number must have size 1")
+    out.flat[0] = number
+
+
 @functools.cache
 def add_reduced(source_ndim: int, target_ndim: int, sign: str = "+") -> Any:
     """``add_reduced(target, source)``: add `source`, summed over the axes that were broadcast.

@@ -42,6 +42,9 @@ class VjpRequest:
         The primal returns ``(scalar, aux)`` (seed "one").
     single : bool
         Return the one gradient itself, not a tuple (seed "one").
+    into : bool
+        ``grad_into_f(out, *args)``: write the gradients into the arrays of `out`, which has their
+        structure, and return the value or nothing (seed "one").
     """
 
     wrt: tuple[int, ...]
@@ -50,6 +53,7 @@ class VjpRequest:
     value: bool = False
     has_aux: bool = False
     single: bool = False
+    into: bool = False
 
 
 @dataclass

@@ -96,9 +96,7 @@ def test_loop_variables_need_no_copies():
 
 def test_a_swap_is_one_line():
     source, _ = printed(swap, 1.0, 3)
-    assert "b, a = a, b" in source or "a, b = b, a" in source or source.count("a = ") + source.count("b = ") <= 5, (
-        source
-    )
+    assert source.count("a = ") + source.count("b = ") <= 5, source
 
 
 def test_parameters_keep_their_names():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 
-
 from jitgrad import rules
 from jitgrad.analysis import structure
 from jitgrad.analysis.activity import Activity, leaves, star_parameter

@@ -107,6 +107,9 @@ class Adjoints:
                 sweep.writer.line(f"{name} = {lists.zeros(sweep, leaf.value)}")
             elif (branch := self._picking(leaf)) is not None:
                 self._pick(branch, leaf.value)
+            elif leaf in sweep.given:
+                sweep.writer.line(f"{name} = {sweep.given[leaf]}")
+                sweep.writer.line(f"{name}.fill({self.zero(leaf.type.dtype)})")
             elif not is_array(leaf.type):
                 sweep.writer.line(f"{name} = {self.zero(leaf.type)}")
             elif (view := sweep.memory.view_of(leaf.value)) is not None and not leaf.path:

@@ -11,6 +11,7 @@ from jitgrad.transforms.arguments import Argument, arguments, signature_text
 from jitgrad.transforms.request import Generated, VjpRequest
 from jitgrad.transforms.reverse import lists, replay
 from jitgrad.transforms.reverse.forward import ForwardSweep
+from jitgrad.runtime.arrays import put_number
 from jitgrad.runtime.shapes import overlap
 from jitgrad.transforms.reverse.leaves import Leaf, is_array, is_differentiable, leaves
 from jitgrad.transforms.reverse.sweep import Sweep
@@ -40,21 +41,64 @@ def _write(sweep: Sweep) -> Generated:
     program, request = sweep.program, sweep.request
     call = arguments(program)
     writer = sweep.writer
-    name = writer.fresh(("grad_" if request.seed == "one" else "vjp_") + program.name)
-    extra = [writer.fresh("cotangent")] if request.seed == "argument" else []
+    prefix = "vjp_" if request.seed == "argument" else "grad_into_" if request.into else "grad_"
+    name = writer.fresh(prefix + program.name)
+    extra = [writer.fresh("cotangent")] if request.seed == "argument" else [writer.fresh("out")] if request.into else []
     header = f"def {name}({signature_text(writer, program, extra)}):"
     with writer.into(writer.text.suite(header)):
         forward = writer.here.section()
         sweep.open(sweep.scopes.root)
         result = _keep_result(sweep)
+        if request.into:
+            _use_given(sweep, call, extra[0])
         _seed(sweep, request, call, extra)
         sweep.block(program.body)
-        gradients = [_gradient(sweep, call[k]) for k in request.wrt]
+        if request.into:
+            _fill_given(sweep, call, extra[0])
+            gradients = []
+        else:
+            gradients = [_gradient(sweep, call[k]) for k in request.wrt]
         _return(sweep, request, call, result, gradients)
     with writer.into(forward):
         _refuse_overlaps(sweep, call)
         ForwardSweep(sweep).run()
     return Generated(writer.source(), writer.namespace, name, tuple(sorted(sweep.rules)))
+
+
+def _given(sweep: Sweep, call: list[Argument], out: str) -> list[tuple[Leaf, str]]:
+    """The leaves of the arguments to differentiate, with the text of the array that takes each gradient."""
+    request = sweep.request
+    found = []
+    for i, k in enumerate(request.wrt):
+        base = out if request.single else f"{out}[{i}]"
+        path = call[k].path
+        for leaf in leaves(call[k].value):
+            if leaf.path[: len(path)] == path and is_differentiable(leaf.type):
+                found.append((leaf, sweep.path_text(base, leaf.path[len(path) :])))
+    return found
+
+
+def _use_given(sweep: Sweep, call: list[Argument], out: str) -> None:
+    """Let the adjoints of array arguments be the caller's arrays."""
+    writer = sweep.writer
+    for leaf, text in _given(sweep, call, out):
+        if is_array(leaf.type):
+            value = sweep.path_text(writer.name(leaf.value), leaf.path)
+            with writer.indented(f"if {text}.shape != {value}.shape:"):
+                writer.line(f"raise ValueError('the array for the gradient of {leaf.name} must have its shape')")
+            sweep.given[leaf] = text
+
+
+def _fill_given(sweep: Sweep, call: list[Argument], out: str) -> None:
+    """What the sweep did not write itself: gradients of numbers, and zeros."""
+    writer = sweep.writer
+    for leaf, text in _given(sweep, call, out):
+        if is_array(leaf.type):
+            if not sweep.adjoints.is_set(leaf.value, leaf.path):
+                writer.line(f"{text}.fill({sweep.adjoints.zero(leaf.type.dtype)})")
+        else:
+            ct = sweep.adjoints.take(leaf.value, leaf.path) or sweep.adjoints.zero(leaf.type)
+            writer.line(f"{writer.use(put_number, 'put_number')}({text}, {ct})")
 
 
 def _seed(sweep: Sweep, request: VjpRequest, call: list[Argument], extra: list[str]) -> None:
@@ -137,6 +181,9 @@ def _gradient(sweep: Sweep, argument: Argument) -> str:
 def _return(sweep: Sweep, request: VjpRequest, call: list[Argument], result: str, gradients: list[str]) -> None:
     writer, program = sweep.writer, sweep.program
     grads = gradients[0] if request.single else "(" + "".join(g + ", " for g in gradients).rstrip() + ")"
+    if request.into:
+        writer.line(f"return {result}" if request.value else "return None")
+        return
     if request.seed == "argument":
         if request.outs is not None:
             parts = [] if isinstance(program.result.type, types.NoneType) else [result]

@@ -60,6 +60,7 @@ class Sweep:
         self.head: dict[Scope, Text] = {}
         self.birth: dict[Scope, Text] = {}
         self.positions: dict[ir.Loop, str] = {}
+        self.given: dict[Leaf, str] = {}  # adjoints that live in arrays of the caller
         self.elements: dict[ir.Block, maps.Elements] = {}
         self.rules: set[str] = set()
 
@@ -89,6 +90,8 @@ class Sweep:
     def shadowed(self, leaf: Leaf) -> bool:
         """Whether the adjoint of an array leaf mirrors memory that is written or viewed."""
         value = leaf.value
+        if leaf in self.given:
+            return True
         return is_array(leaf.type) and (
             self.memory.written(value) or value in self.memory.has_views or self.memory.view_of(value) is not None
         )

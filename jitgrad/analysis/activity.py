@@ -155,13 +155,12 @@ class Activity:
             case ir.Cast():
                 flow(tree(op.operand), tree(op.result))
             case ir.BuildTuple():
-                if isinstance(tree(op.result), tuple):
-                    for item, part in zip(op.items, tree(op.result), strict=True):
+                if isinstance(parts := tree(op.result), tuple):
+                    for item, part in zip(op.items, parts, strict=True):
                         flow(tree(item), part)
             case ir.BuildList():
-                if (result := tree(op.result)) is not None:
-                    for item in op.items:
-                        flow(tree(item), result.find().item)
+                for item in op.items:
+                    flow(tree(item), _elements(tree(op.result)))
             case ir.GetItem():
                 self._getitem(op)
             case ir.SetItem():
@@ -193,7 +192,7 @@ class Activity:
                     flow(part, result)
         elif of == structure.LIST and isinstance(base, Cell):
             whole = effects.is_slice(op.index[0])  # a new list of the same elements
-            flow(base.find().item, result.find().item if whole else result)
+            flow(_elements(base), _elements(result) if whole else result)
         elif effects.is_copy(op):
             depend(base, result)
         else:
@@ -204,7 +203,7 @@ class Activity:
         if structure.kind(op.base.type) == structure.LIST and isinstance(base, Cell):
             base.find().written = True
             whole = effects.is_slice(op.index[0]) and isinstance(value, Cell)
-            flow(value.find().item if whole else value, base.find().item)
+            flow(_elements(value) if whole else value, _elements(base))
         else:
             self._store(op.base, op.value)
 
@@ -238,8 +237,8 @@ class Activity:
         tree = self.tree
         result = op.results[0] if op.results else None
         effect = effects.effect(op)
-        for source, target in effect.flows:
-            self._flow(source, target)
+        for start, end in effect.flows:
+            flow(self._part(start), self._part(end))
         for value in effect.writes:
             self._write(value)
         sources = [tree(v) for v in op.operands] if effect.depends is None else [tree(v) for v in effect.depends]
@@ -253,24 +252,18 @@ class Activity:
             self._view(tree(effect.views), tree(result), result)
         if effect.aliases is not None and result is not None:
             flow(tree(effect.aliases), tree(result))
-        if effect.escapes:
+        if effect.escapes and result is not None and structure.is_memory(result.type):
             cells = [c for v in op.operands for c in leaves(tree(v))]
-            for cell in leaves(tree(result)) if result is not None else ():
+            for cell in leaves(tree(result)):
                 for other in cells:
-                    if structure.is_memory(result.type):
-                        unify(cell, other)
-
-    def _flow(self, source: effects.Part, target: effects.Part) -> None:
-        flow(self._part(source), self._part(target))
+                    unify(cell, other)
 
     def _part(self, part: effects.Part) -> Tree:
         """The tree of a value, of a tuple's element, or of a list's elements."""
         tree = self.tree(part.value)
         if part.position is not None:
             return tree[part.position] if isinstance(tree, tuple) else None
-        if part.item:
-            return tree.find().item if isinstance(tree, Cell) else None
-        return tree
+        return _elements(tree) if part.item else tree
 
 
 def star_parameter(program: ir.Program) -> ir.Value | None:
@@ -294,6 +287,11 @@ def _plant(ty: types.Type) -> Tree:
         case structure.SCALAR:
             return Cell(scalar=True)
     return Cell()
+
+
+def _elements(tree: Tree) -> Tree:
+    """The tree of a list's elements."""
+    return tree.find().item if isinstance(tree, Cell) else None
 
 
 def unify(a: Tree, b: Tree) -> None:

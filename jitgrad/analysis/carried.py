@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jitgrad.analysis.scopes import Scopes
+from jitgrad.analysis.scopes import Scope, Scopes
 from jitgrad.program import ir
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def handed_by_arm(block: ir.Block, yields: list[ir.Value], scopes: Scopes) -> li
 def _exclusive(a: ir.Op, b: ir.Op, scopes: Scopes) -> bool:
     """Whether two operations stand in different arms of one branch."""
     arms: dict[ir.Op, ir.Block] = {}
-    scope = scopes.at[a]
+    scope: Scope | None = scopes.at[a]
     while scope is not None and scope.owner is not None:
         arms[scope.owner] = scope.block
         scope = scope.parent
@@ -160,7 +160,22 @@ def _used_beside(value: ir.Value, loop: ir.Loop, scopes: Scopes) -> bool:
     """Whether `value` or a view of it is read in the loop or after it under its old name."""
     start = scopes.order[loop]
     return any(
-        use is not loop and scopes.end[use] > start
+        use is not loop
+        and scopes.end[use] > start
+        and not _exclusive(use, loop, scopes)
+        and not _yields_elsewhere(use, name, loop, scopes)
         for name in _names(value, scopes)
         for use in scopes.uses.get(name, [])
     )
+
+
+def _yields_elsewhere(branch: ir.Op, value: ir.Value, op: ir.Op, scopes: Scopes) -> bool:
+    """Whether `value` is used by a branch around `op` only as what its other arm yields."""
+    if not isinstance(branch, ir.If) or branch.cond is value:
+        return False
+    if not any(scopes.encloses(scopes.of[block], scopes.at[op]) for block in branch.blocks):
+        return False
+    for block, yields in ((branch.then, branch.then_yields), (branch.orelse, branch.else_yields)):
+        if value in yields and scopes.encloses(scopes.of[block], scopes.at[op]):
+            return False
+    return True

@@ -112,7 +112,7 @@ class Extents:
         if op.fn is np.eye and len(op.args) == 1 and not op.kwargs:
             return self.number(first)
         if op.fn is np.dot and len(op.args) == 2:
-            return self._product(*op.args, axis)
+            return self._product(op.args[0], op.args[1], axis)
         if op.fn is np.outer and all(isinstance(a.type, types.Array) and a.type.ndim == 1 for a in op.args[:2]):
             return self(op.args[axis], 0)
         if op.fn is np.linalg.solve:

@@ -26,7 +26,13 @@ class Memory:
         Loop -> the scratch arrays that its backward iterations fill again.
     """
 
-    def __init__(self, program: ir.Program, scopes: Scopes, activity: Activity, refilled: Mapping[ir.Loop, Collection[ir.Value]] | None = None):
+    def __init__(
+        self,
+        program: ir.Program,
+        scopes: Scopes,
+        activity: Activity,
+        refilled: Mapping[ir.Loop, Collection[ir.Value]] | None = None,
+    ):
         self._scopes = scopes
         self._refilled = refilled or {}
         self._activity = activity
@@ -72,8 +78,8 @@ class Memory:
             match op:
                 case ir.Cast(operand=base) | ir.InplaceBinary(lhs=base):
                     value = base
-                case _ if (base := viewed(op)) is not None:
-                    value = base
+                case _ if (whole := viewed(op)) is not None:
+                    value = whole
                 case _:
                     return value
         return value
@@ -111,7 +117,7 @@ class Memory:
         return all(carried.problem(loop, k, scopes, self) is None for k in arrays)
 
     def _may_follow(self, op: ir.Op, store: ir.Op, value: ir.Value, skip: int) -> bool:
-        """Whether `store` may run after `op`, in the same iteration of the `skip` outermost loops, and touch what it read."""
+        """Whether `store` may run after `op` and touch what it read, in one iteration of the `skip` outermost loops."""
         scopes = self._scopes
         common = [loop for loop in scopes.loops(scopes.at[op])[skip:] if loop in scopes.loops(scopes.at[store])]
         born = scopes.loops(scopes.home[value]) if value in scopes.home else []

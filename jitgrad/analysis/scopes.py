@@ -94,6 +94,12 @@ class Scopes:
             walk = walk.parent
         return found[::-1]
 
+    def loop_of(self, value: ir.Value) -> ir.Loop:
+        """The innermost loop around a value that is defined inside one."""
+        loop = self.home[value].loop
+        assert loop is not None
+        return loop
+
     def encloses(self, outer: Scope, inner: Scope) -> bool:
         """Whether `inner` is `outer` or lies inside it."""
         walk: Scope | None = inner

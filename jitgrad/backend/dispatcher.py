@@ -149,7 +149,7 @@ class DerivativeTypingError(errors.TypingError):
 class _Told(threading.local):
     """Errors of ours that inference was told lately: Numba passes on their messages, not the errors."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.errors: collections.deque[JitgradError] = collections.deque(maxlen=32)
 
 

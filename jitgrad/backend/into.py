@@ -75,7 +75,8 @@ class Into(Transform):
 
 def _is_plain(ty: types.Type) -> bool:
     """Whether the reverse sweep can collect the gradient of such a leaf in a given array."""
-    return not isinstance(getattr(ty, "dtype", ty), types.Complex) and not isinstance(ty, (types.List, types.ListType, types.Record))
+    element = getattr(ty, "dtype", ty)
+    return not isinstance(element, types.Complex) and not isinstance(ty, (types.List, types.ListType, types.Record))
 
 
 def _copy(writer: Writer, ty: types.Type, out: str, found: str) -> None:

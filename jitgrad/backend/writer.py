@@ -77,8 +77,9 @@ class Writer:
 
     def use(self, obj: Any, hint: str) -> str:
         """The name of `obj` in the namespace, entering it there when new."""
-        if getattr(builtins, getattr(obj, "__name__", ""), None) is obj:
-            return obj.__name__
+        own_name = getattr(obj, "__name__", "")
+        if getattr(builtins, own_name, None) is obj:
+            return own_name
         key = id(obj)
         if key not in self._objects:
             name = self.fresh(hint)
@@ -138,7 +139,7 @@ class Writer:
 
     def arguments(self, op: ir.Call | ir.CallValue | ir.Method) -> str:
         parts = [self.name(a) for a in op.args]
-        if getattr(op, "vararg", None) is not None:
+        if not isinstance(op, ir.Method) and op.vararg is not None:
             parts.append("*" + self.name(op.vararg))
         parts += [f"{k}={self.name(v)}" for k, v in op.kwargs.items()]
         return ", ".join(parts)
@@ -202,7 +203,7 @@ class Writer:
             case ir.Print():
                 self.line(f"print({', '.join(n(a) for a in op.args)})", op.loc)
             case _:
-                self.line(f"{n(op.result)} = {self.expression(op)}", op.loc)
+                self.line(f"{n(op.results[0])} = {self.expression(op)}", op.loc)
 
 
 def _all_scalar(op: ir.Call) -> bool:

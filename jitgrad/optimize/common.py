@@ -119,9 +119,11 @@ class _Sharing:
         if isinstance(op, ir.Map):
             return True
         rule = effects.rule_of(op) if isinstance(op, (ir.Call, ir.Method)) else None
-        return isinstance(rule, rules.AllocRule) or (
-            isinstance(op, ir.Call) and op.fn in (np.zeros, np.empty, np.ones, np.full, np.eye)
-        ) or (isinstance(op, ir.Method) and op.name == "copy")
+        return (
+            isinstance(rule, rules.AllocRule)
+            or (isinstance(op, ir.Call) and op.fn in (np.zeros, np.empty, np.ones, np.full, np.eye))
+            or (isinstance(op, ir.Method) and op.name == "copy")
+        )
 
     def _may_alias(self, a: ir.Value, b: ir.Value) -> bool:
         if a is b:
@@ -141,7 +143,9 @@ class _Sharing:
                     drop = [key for key, (_, root) in table.items() if root is not None]
                 else:
                     where = self._root(target)
-                    drop = [key for key, (_, root) in table.items() if root is not None and self._may_alias(root, where)]
+                    drop = [
+                        key for key, (_, root) in table.items() if root is not None and self._may_alias(root, where)
+                    ]
                 for key in drop:
                     del table[key]
 

@@ -45,6 +45,7 @@ def _unrolled(op: ir.Loop, values: dict[ir.Value, ir.Value]) -> list[ir.Op]:
     replace_values(ir.Block([op]), values)  # loops inside it are unrolled already
     ops: list[ir.Op] = []
     carried = list(op.inits)
+    assert isinstance(op.count, ir.Literal)
     for k in range(op.count.value):
         inside: dict[ir.Value, ir.Value] = dict(zip(op.params, carried, strict=True))
         inside[op.index] = ir.Literal(str(k), types.intp, k)

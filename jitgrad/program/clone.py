@@ -27,11 +27,14 @@ def _clone_op(op: ir.Op, values: dict[ir.Value, ir.Value]) -> ir.Op:
     for value in defined(op):
         values[value] = ir.Value(value.name, value.type)
     # Blocks first: what they define is yielded by the other fields.
-    copied = {field.name: getattr(op, field.name) for field in fields(op)}
+    copied: dict[str, Any] = {field.name: getattr(op, field.name) for field in fields(op)}
     for name, part in copied.items():
         if isinstance(part, ir.Block):
             copied[name] = clone_block(part, values)
-    return type(op)(**{name: part if isinstance(part, ir.Block) else _clone(part, values) for name, part in copied.items()})
+    for name, part in copied.items():
+        if not isinstance(part, ir.Block):
+            copied[name] = _clone(part, values)
+    return type(op)(**copied)
 
 
 def defined(op: ir.Op) -> list[ir.Value]:

@@ -73,12 +73,14 @@ class _Dumper(Writer):
             case ir.Loop():
                 self._loop(op)
             case ir.Map():
-                params = ", ".join(f"{self.declared(p)} in {self.name(i)}" for p, i in zip(op.params, op.inputs))
+                pairs = zip(op.params, op.inputs, strict=True)
+                params = ", ".join(f"{self.declared(p)} in {self.name(i)}" for p, i in pairs)
                 with self.indented(f"{self.declared(op.result)} = map {params}:"):
                     self.block(op.body)
                     self._yield([op.output])
             case ir.InplaceBinary():
-                self.line(f"{self.declared(op.result)} = {self.name(op.lhs)} {BINARY[op.fn]}= {self.name(op.rhs)}")
+                name = "" if op.result is None else f"{self.declared(op.result)} = "
+                self.line(f"{name}{self.name(op.lhs)} {BINARY[op.fn]}= {self.name(op.rhs)}")
             case ir.Cast():
                 self.line(f"{self.declared(op.result)} = cast {self.name(op.operand)}")
             case ir.SetItem() | ir.SetAttr() | ir.Raise() | ir.Print():
@@ -86,13 +88,13 @@ class _Dumper(Writer):
                 self.statement(op)
                 op.loc = op_loc
             case _:
-                self.line(f"{self.declared(op.result)} = {self.expression(op)}")
+                self.line(f"{self.declared(op.results[0])} = {self.expression(op)}")
 
     def _loop(self, op: ir.Loop) -> None:
         header = "while" if op.count is None else f"for {self.name(op.index)} in range({self.name(op.count)})"
         if op.parallel:
             header = "parallel " + header
-        carried = ", ".join(f"{self.declared(p)} = {self.name(i)}" for p, i in zip(op.params, op.inits))
+        carried = ", ".join(f"{self.declared(p)} = {self.name(i)}" for p, i in zip(op.params, op.inits, strict=True))
         with self.indented(header + (f" carry {carried}:" if carried else ":")):
             self.block(op.body)
             again = "" if op.again is None else f" while {self.name(op.again)}"

@@ -87,7 +87,7 @@ def _yields(op: ir.Op, yields: list[ir.Value], targets: list[ir.Value], scope: s
 
 
 def _same_types(op: ir.Op, values: list[ir.Value], targets: list[ir.Value]) -> None:
-    for value, target in zip(values, targets):
+    for value, target in zip(values, targets, strict=True):
         if value.type != target.type and not isinstance(value, ir.Undefined):
             _fail(op, f"{value.name} of type {value.type} goes to {target.name} of type {target.type}")
 

@@ -22,8 +22,8 @@ for _fn, _params in (
     (np.blackman, "M"),
 ):
     register(AllocRule(functions=(_fn,), params=_params))
-for _fn in (np.zeros_like, np.ones_like, np.empty_like):
-    register(AllocRule(functions=(_fn,), params="a, dtype=None", like="a"))
+for _like in (np.zeros_like, np.ones_like, np.empty_like):
+    register(AllocRule(functions=(_like,), params="a, dtype=None", like="a"))
 register(AllocRule(functions=(np.full,), params="shape, fill_value, dtype=None", fill="fill_value"))
 register(AllocRule(functions=(np.full_like,), params="a, fill_value, dtype=None", fill="fill_value", like="a"))
 

@@ -76,6 +76,13 @@ register(
         cases=(lambda rng: (rng.normal(size=(3, 4)).T,), lambda rng: (rng.normal(size=(3, 8))[:, ::2],)),
     )
 )
+
+
+def _has_layout(layout):
+    """Whether an array is returned itself. One of unknown layout is copied or not: it counts as copied."""
+    return lambda types: types["a"].layout == layout or (types["a"].ndim <= 1 and types["a"].layout in "CF")
+
+
 for _fn, _layout in ((np.ascontiguousarray, "C"), (np.asfortranarray, "F")):
     register(
         ArrayRule(
@@ -84,8 +91,7 @@ for _fn, _layout in ((np.ascontiguousarray, "C"), (np.asfortranarray, "F")):
             when=takes_array,
             push={"a": copy},
             pull={"a": copy_pull},
-            # an array of unknown layout is copied or not: treated as a view of itself where it is not
-            view=lambda t, _layout=_layout: t["a"].layout == _layout or (t["a"].ndim <= 1 and t["a"].layout in "CF"),
+            view=_has_layout(_layout),
             cases=(
                 lambda rng, _l=_layout: (
                     (rng.normal(size=(3, 4)) if _l == "F" else np.asfortranarray(rng.normal(size=(3, 4)))),
@@ -368,17 +374,23 @@ register(
         cases=_axes(((3,),), ((2, 2), 1), ((2,), -2)),
     )
 )
-for _fn, _push, _pull, _rows in (
-    (np.tril, _tril_push, _tril_pull, _tril_rows_pull),
-    (np.triu, _triu_push, _triu_pull, _triu_rows_pull),
+
+
+def _by_rank(rows, matrix):
+    return Choose(lambda types: rows if types["m"].ndim == 1 else matrix)
+
+
+for _triangle, _push, _pull in (
+    (np.tril, _tril_push, _by_rank(_tril_rows_pull, _tril_pull)),
+    (np.triu, _triu_push, _by_rank(_triu_rows_pull, _triu_pull)),
 ):
     register(
         ArrayRule(
-            functions=(_fn,),
+            functions=(_triangle,),
             params="m, k=0",
             when=takes_array,
             push={"m": _push},
-            pull={"m": Choose(lambda t, _pull=_pull, _rows=_rows: _rows if t["m"].ndim == 1 else _pull)},
+            pull={"m": _pull},
             cases=_axes(((3, 4),), ((3, 3), 1), ((3, 3), -1), ((2, 3, 3),), ((3,),)),
         )
     )

@@ -255,7 +255,7 @@ _QUANTILE_CASES = (
     lambda rng, s=1.0: (rng.normal(size=6), np.array([0.1, 0.55, 0.83]) * s),
     lambda rng, s=1.0: (rng.normal(size=1), 0.4 * s),
 )
-for _fns, _scale, _rows in (
+for _quantiles, _scale, _rows in (
     (
         (np.quantile, np.nanquantile),
         1.0,
@@ -285,10 +285,10 @@ for _fns, _scale, _rows in (
         ),
     ),
 ):
-    for _fn in _fns:
+    for _quantile in _quantiles:
         register(
             ArrayRule(
-                functions=(_fn,),
+                functions=(_quantile,),
                 params="a, q",
                 when=_quantile_types,
                 push={"a": _by_q(*_rows[0:2]), "q": _by_q(*_rows[2:4])},

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import warnings
 from functools import cache
 from pathlib import Path
 
@@ -25,8 +26,10 @@ KINDS = ("case", "edge", "error")
 def _all() -> tuple[Case, ...]:
     reference = json.loads((HERE / "reference.json").read_text())
     names = sorted(p.stem for p in (HERE / "cases").glob("*.py") if p.stem != "__init__")
-    for name in names:
-        importlib.import_module(f"tests.corpus.cases.{name}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Numba's, about the options of some cases, which compile at import
+        for name in names:
+            importlib.import_module(f"tests.corpus.cases.{name}")
     for case in corpuslib.REG:
         _attach(case, reference)
     return tuple(corpuslib.REG)

@@ -131,18 +131,19 @@ def replaced(e: Emitter, op: ir.Op, base: ir.Value) -> str:
         e.writer.alias(variable, name)
 
 
-def allocate(e: Emitter, op: ir.Call, rule: rules.AllocRule) -> None:
+def allocate(e: Emitter, op: ir.Op, rule: rules.AllocRule) -> None:
     """A new array and its tangent, zero or filled."""
     e.primal(op)
-    if not e.active(op.result):
+    result = op.results[0]
+    if not e.active(result):
         return
     bound = effects.binding(op, rule)
     fill = bound.get(rule.fill) if rule.fill else None
-    out, numpy = e.name(op.result), e.use(np, "np")
+    out, numpy = e.name(result), e.use(np, "np")
     if isinstance(fill, ir.Value) and e.active(fill):
-        e.line(f"{e.dot(op.result)} = {numpy}.full_like({out}, {e.dot(fill)})")
+        e.line(f"{e.dot(result)} = {numpy}.full_like({out}, {e.dot(fill)})")
     else:
-        e.line(f"{e.dot(op.result)} = {numpy}.zeros_like({out})")
+        e.line(f"{e.dot(result)} = {numpy}.zeros_like({out})")
 
 
 def mutate(e: Emitter, op: ir.Op, rule: rules.MutatingRule) -> None:
@@ -161,10 +162,11 @@ def mutate(e: Emitter, op: ir.Op, rule: rules.MutatingRule) -> None:
             spots = [v for v in others if structure.kind(v.type) is not None or v is others[-1]]
             value = spots[-1]
             tangent = e.dot(value) if e.active(value) else zeros.scalar_zero(e, structure.strip(target.type).dtype)
-            args = [dot if v is target else tangent if v is value else e.name(v) for v in _arguments(op)]
+            args = [dot if v is target else tangent if v is value else e.name(v) for v in op.operands]
             if isinstance(op, ir.Method):
                 e.line(f"{args[0]}.{op.name}({', '.join(args[1:])})", op.loc)
             else:
+                assert isinstance(op, ir.Call)
                 e.line(f"{e.use(op.fn, name)}({', '.join(args)})", op.loc)
         case "sort" if not others:
             order = e.writer.fresh("order")
@@ -176,9 +178,3 @@ def mutate(e: Emitter, op: ir.Op, rule: rules.MutatingRule) -> None:
                 "jitgrad has no tangent for that: write it as a loop"
             )
     e.primal(op)
-
-
-def _arguments(op: ir.Op) -> list[ir.Value]:
-    if isinstance(op, ir.Method):
-        return [op.obj, *op.args, *op.kwargs.values()]
-    return [*op.args, *op.kwargs.values()]

@@ -117,7 +117,7 @@ def _concerned(e: Emitter, op: ir.Op) -> bool:
     return any(e.active(v) and structure.is_memory(v.type) for v in op.operands)
 
 
-def ruled(e: Emitter, op: ir.Op) -> None:
+def ruled(e: Emitter, op: ir.Unary | ir.Binary | ir.Call | ir.Method) -> None:
     """An operation by its rule, or an error."""
     if not op.results and not isinstance(effects.rule_of(op), rules.MutatingRule):
         e.primal(op)  # nothing reads what it computes
@@ -152,8 +152,10 @@ def no_rule(op: ir.Op, rule: Any = None) -> NoRuleError | UnsupportedError:
             name = f"the method `.{op.name}` of {op.obj.type}"
         case ir.Call():
             name = function_name(op.fn)
+        case ir.Unary() | ir.Binary() | ir.InplaceBinary():
+            name = f"`{op.fn.__name__}` of {', '.join(str(v.type) for v in op.operands)}"
         case _:
-            name = f"`{getattr(op, 'fn', None).__name__}` of {', '.join(str(v.type) for v in op.operands)}"
+            name = type(op).__name__
     return NoRuleError(
         f"no derivative rule for {name} at {where(op.loc)}; give it one with jitgrad.custom_jvp or jitgrad.custom_vjp "
         "around an njit function that calls it, or take its result as a constant with jitgrad.stop_gradient"

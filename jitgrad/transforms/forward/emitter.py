@@ -123,7 +123,10 @@ class Emitter:
             return None
         if len(op.args) == 3:
             return scalar_expression(self.writer, op)
-        row = rules.lookup(op.fn).for_call([structure.strip(v.type) for v in op.operands])
+        rule = rules.lookup(op.fn)
+        assert isinstance(rule, rules.ScalarRule)
+        row = rule.for_call([structure.strip(v.type) for v in op.operands])
+        assert row is not None
         return row.value_text({name: self.name(v) for name, v in row.bind(op.args, op.kwargs).items()})
 
     def _if(self, op: ir.If) -> None:
@@ -175,18 +178,17 @@ class Emitter:
     def _loop(self, op: ir.Loop) -> None:
         self.copies(zip(op.params, op.inits, strict=True), begin=True)
         index = self.name(op.index)
-        counted = op.count is not None
         if op.trips is not None:
             self.line(f"{self.name(op.trips)} = 0")
-        if not counted:
+        if op.count is None:
             self.line(f"{index} = 0")
-        header = f"for {index} in range({self.name(op.count)}):" if counted else "while True:"
+        header = "while True:" if op.count is None else f"for {index} in range({self.name(op.count)}):"
         with self.writer.indented(header, op.loc):
             self.block(op.body)
             self.copies(zip(op.params, op.yields, strict=True))
             if op.trips is not None:
                 self.line(f"{self.name(op.trips)} += 1")
-            if not counted:
+            if op.count is None:
                 self.line(f"{index} += 1")
             if op.again is not None:
                 with self.writer.indented(f"if not {self.name(op.again)}:"):

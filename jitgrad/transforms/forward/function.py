@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
+from typing import Any
 
 from jitgrad import rules
 from jitgrad.analysis import structure
@@ -15,7 +17,7 @@ from jitgrad.transforms.forward.emitter import Emitter
 from jitgrad.transforms.forward.writer import DualWriter
 from jitgrad.transforms.request import Generated, JvpRequest
 
-HANDLERS = {
+HANDLERS: dict[type, Callable[..., Any]] = {
     ir.Unary: calls.operation,
     ir.Binary: calls.operation,
     ir.InplaceBinary: calls.inplace,
@@ -102,6 +104,7 @@ def _enter(e: Emitter, wrt: tuple[int, ...], tangents: str, inplace: bool) -> No
         tree = e.activity.tree(param)
         ty = structure.strip(param.type)
         if param is star:
+            assert isinstance(tree, tuple)
             parts = []
             for k, item in enumerate(ty.types):
                 if (param, k) in given:

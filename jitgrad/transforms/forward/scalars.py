@@ -98,13 +98,14 @@ def kernels_in(row: rules.ScalarRule, param: str) -> list[str]:
     """Helpers that the text of a partial names."""
     i = row.params.index(param)
     text = row.push[i] if row.push is not None else row.partials[i]
+    assert text is not None
     return [name for name in algebra.names_read(text) if name in _KERNELS]
 
 
 def _qualified(e: Emitter, text: str) -> str:
     """`text` with helpers that products and literals brought in entered into the namespace."""
     names = algebra.names_read(text)
-    renamed = {}
+    renamed: dict[str, str] = {}
     for name in ("mul0", "div0", "ratio0", "np", "math"):
         if name in names and e.writer.namespace.get(name) is not _KERNELS[name]:
             used = e.use(_KERNELS[name], name)

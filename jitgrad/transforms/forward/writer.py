@@ -45,9 +45,10 @@ class DualWriter(Writer):
             self.namespace[hint] = obj
             self._objects[id(obj)] = hint
         for module, prefix in ((math, "math"), (np, "np"), (np.linalg, "np.linalg")):
-            if getattr(module, getattr(obj, "__name__", ""), None) is obj and not isinstance(obj, ModuleType):
+            own_name = getattr(obj, "__name__", "")
+            if getattr(module, own_name, None) is obj and not isinstance(obj, ModuleType):
                 root, *rest = prefix.split(".")
-                return ".".join([self.use(math if module is math else np, root), *rest, obj.__name__])
+                return ".".join([self.use(math if module is math else np, root), *rest, own_name])
         return super().use(obj, hint)
 
     def dot_name(self, value: ir.Value) -> str:

@@ -204,6 +204,7 @@ def _advanced(sweep: Sweep, op: ir.GetItem | ir.SetItem, action: str) -> tuple[s
             "index the axes one after the other",
         )  # fmt: skip
     selector = op.index[0]
+    assert isinstance(selector, ir.Value)
     is_mask = isinstance(selector.type.dtype, types.Boolean)
     name = f"{action}_{'where' if is_mask else 'at'}"
     fn = sweep.writer.use(runtime.advanced(name, op.base.type.ndim, selector.type.ndim), name)
@@ -219,7 +220,7 @@ def _store_advanced(sweep: Sweep, op: ir.SetItem, buffer: str) -> None:
     if not sweep.is_active(op.value):
         return
     if is_array(op.value.type):
-        selector_type = op.index[0].type
+        (selector_type,) = (v.type for v in ir.index_values(op.index))
         extra = op.base.type.ndim - (selector_type.ndim if isinstance(selector_type.dtype, types.Boolean) else 1)
         add_reduced(sweep, op.value, ct, extra + 1)
     else:

@@ -114,6 +114,7 @@ def scalar(sweep: Sweep, op: ir.Op, rule: rules.ScalarRule) -> None:
     ct = sweep.adjoints.take(result)
     args, kwargs = arguments(op)
     row = rule.for_call([v.type for v in (*args, *kwargs.values())])
+    assert row is not None and ct is not None
     bound = row.bind(args, kwargs)
     operand_types = [v.type for v in bound.values()]
     literals = {k: v.value for k, v in bound.items() if isinstance(v, ir.Literal)}
@@ -157,7 +158,6 @@ def array(sweep: Sweep, op: ir.Op, rule: rules.ArrayRule) -> None:
                 if value is bound[param]:
                     at = (*((k,) if len(params) > 1 else ()), *path)
                     sweep.adjoints.add(value, sweep.path_text(parts, at), path)
-
 
     missing = [p for p in active if p not in covered and rule.differentiable(p)]
     if missing:
@@ -242,6 +242,7 @@ def allocation(sweep: Sweep, op: ir.Op, rule: rules.AllocRule) -> None:
 
 def mutation(sweep: Sweep, op: ir.Op) -> None:
     """Functions that write into an argument."""
+    assert isinstance(op, (ir.Call, ir.Method))
     rule = rule_of(op)
     target = op.obj if isinstance(op, ir.Method) else op.operands[0]
     if isinstance(op, ir.Method) and lists.is_list(target.type):

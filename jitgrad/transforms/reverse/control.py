@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 def branch(sweep: Sweep, op: ir.If) -> None:
     """``if cond`` backwards: the arm that ran, backwards."""
-    moved = [(k, leaf) for k, out in enumerate(op.outs) for leaf in leaves(out) if sweep.adjoints.is_set(out, leaf.path)]
+    moved = [
+        (k, leaf) for k, out in enumerate(op.outs) for leaf in leaves(out) if sweep.adjoints.is_set(out, leaf.path)
+    ]
     written = [k for k, leaf in moved if is_array(leaf.type) and sweep.memory.written(leaf.value)]
     moved = [(k, leaf) for k, leaf in moved if k not in written]
     written = [k for k in written if op.outs[k] not in sweep.adjoints.shared]
@@ -80,7 +82,11 @@ def loop(sweep: Sweep, op: ir.Loop) -> None:
         return
     buffers: set[int] = set()  # arrays whose adjoints are handed around as buffers
     for k, leaf in active:
-        if is_array(leaf.type) and sweep.memory.written(leaf.value) and not carried.settled(op, k, scopes, sweep.memory):
+        if (
+            is_array(leaf.type)
+            and sweep.memory.written(leaf.value)
+            and not carried.settled(op, k, scopes, sweep.memory)
+        ):
             problem = carried.problem(op, k, scopes, sweep.memory)
             if problem is not None:
                 raise sweep.fail(
@@ -93,7 +99,11 @@ def loop(sweep: Sweep, op: ir.Loop) -> None:
     index = writer.name(op.index)
     outer, body_scope = sweep.scope, scopes.of[op.body]
     before = writer.here.section()
-    header = f"for {index} in range({trips}):" if _ascending(sweep, op, active) else f"for {index} in range({trips} - 1, -1, -1):"
+    header = (
+        f"for {index} in range({trips}):"
+        if _ascending(sweep, op, active)
+        else f"for {index} in range({trips} - 1, -1, -1):"
+    )
     nested = not sweep.live(scopes.at[op])
     sweep.positions[op] = f"{sweep.saved.tape_of(op).base} + {index}" if nested else index
     with writer.into(writer.here.suite(header)):

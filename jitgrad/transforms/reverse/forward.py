@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from numba.core import types
-
 from jitgrad.analysis.scopes import Scope
 from jitgrad.program import ir
 from jitgrad.runtime import tape as runtime
@@ -41,6 +39,7 @@ class ForwardSweep:
             if op in ops:
                 writer.statement(op)
             elif isinstance(op, ir.Loop) and any(inner in ops for inner in ir.walk(op.body)):
+                assert op.count is not None  # `replay.choose` takes counted loops only
                 with writer.indented(f"for {writer.name(op.index)} in range({writer.name(op.count)}):"):
                     self._replay_block(op.body, ops)
 
@@ -65,7 +64,8 @@ class ForwardSweep:
         for loop, tape in self._saved.tapes.items():
             nest = self._saved.nest(loop) if tape.strips else []
             if nest and nest[0] is op:
-                size = " * ".join(f"max({self._writer.name(x.count)}, 0)" for x in nest)
+                counts = [x.count for x in nest if x.count is not None]
+                size = " * ".join(f"max({self._writer.name(count)}, 0)" for count in counts)
                 for strip in tape.strips:
                     if strip.cursor is None:
                         self._writer.line(f"{strip.name} = {self._empty(strip, size)}")
@@ -152,7 +152,11 @@ class ForwardSweep:
                 with writer.indented(f"if not {writer.name(op.again)}:"):
                     writer.line("break")
         if tape is not None and tape.base is not None:
-            trips = f"max({writer.name(op.count)}, 0)" if op.trips is None else writer.name(op.trips)
+            if op.trips is not None:
+                trips = writer.name(op.trips)
+            else:
+                assert op.count is not None
+                trips = f"max({writer.name(op.count)}, 0)"
             writer.line(f"{tape.base} += {trips}")
 
     def _reserve(self, op: ir.Loop, tape: LoopTape) -> None:
@@ -171,15 +175,14 @@ class ForwardSweep:
         if strip is None:
             return
         writer, name = self._writer, self._writer.name(value)
+        loop = self._sweep.scopes.loop_of(value)
         if strip.shape:
             put = writer.use(runtime.put(value.type.ndim), "put")
-            writer.line(f"{put}({strip.name}, {self._sweep.positions[self._sweep.scopes.home[value].loop]}, {name})")
+            writer.line(f"{put}({strip.name}, {self._sweep.positions[loop]}, {name})")
         elif strip.cursor is not None:
-            loop = self._sweep.scopes.home[value].loop
             left = "" if loop.count is None else f" * ({writer.name(loop.count)} - {writer.name(loop.index)})"
             writer.line(f"{strip.name} = {self._saved.grow()}({strip.name}, {strip.cursor} + {name}.size{left})")
             writer.line(f"{writer.use(runtime.store, 'store')}({strip.name}, {strip.cursor}, {name})")
             writer.line(f"{strip.cursor} += {name}.size")
         else:
-            loop = self._sweep.scopes.home[value].loop
             writer.line(f"{strip.name}[{self._sweep.positions[loop]}] = {name}")

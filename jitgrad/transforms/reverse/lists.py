@@ -87,9 +87,9 @@ def from_array(sweep: Sweep, op: ir.Op, value: ir.Value, ct: str) -> None:
     buffer = sweep.adjoints.start(value)
     if is_list(value.type.dtype):
         raise sweep.fail(op, f"an array is made of the nested list {value.name}", "fill an array in a loop")
-    k = sweep.writer.fresh("k")
-    with sweep.writer.indented(f"for {k} in range(len({buffer})):"):
-        sweep.writer.line(f"{buffer}[{k}] += {ct}[{k}]")
+    index = sweep.writer.fresh("k")
+    with sweep.writer.indented(f"for {index} in range(len({buffer})):"):
+        sweep.writer.line(f"{buffer}[{index}] += {ct}[{index}]")
 
 
 def build(sweep: Sweep, op: ir.BuildList) -> None:

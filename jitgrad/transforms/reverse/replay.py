@@ -46,7 +46,11 @@ def choose(sweep: Sweep) -> dict[ir.Loop, Replay]:
             root = memory.root(load.base)
             for depth, candidate in enumerate(reversed(around), start=1):
                 ops = _nest_of(root, candidate, sweep)
-                if ops is not None and _depth(ops, candidate, scopes) <= depth and _reads_filled(root, candidate, sweep):
+                if (
+                    ops is not None
+                    and _depth(ops, candidate, scopes) <= depth
+                    and _reads_filled(root, candidate, sweep)
+                ):
                     replay = chosen.setdefault(candidate, Replay(set(), set()))
                     replay.roots.add(root)
                     replay.ops |= ops
@@ -76,16 +80,18 @@ def _nest_of(root: ir.Value, loop: ir.Loop, sweep: Sweep) -> set[ir.Op] | None:
         op = todo.pop()
         if op in ops:
             continue
-        if not (isinstance(op, ir.SetItem) or cheap.is_cheap(op, memory)) or _loops_between(op, loop.body, scopes) is None:
+        around = _loops_between(op, loop.body, scopes)
+        if around is None or not (isinstance(op, ir.SetItem) or cheap.is_cheap(op, memory)):
             return None
         if isinstance(op, ir.GetItem) and isinstance(op.base.type, types.Array):
             if not (memory.intact(op, op.base) or covered(op, loop, scopes, memory)):
                 return None
         ops.add(op)
-        for inner in _loops_between(op, loop.body, scopes):
+        wanted = list(op.operands)
+        for inner in around:
             if inner.again is not None or inner.count is None:
                 return None
-        wanted = [*op.operands, *(x.count for x in _loops_between(op, loop.body, scopes))]
+            wanted.append(inner.count)
         for value in wanted:
             home = scopes.home.get(value)
             if home is None or loop not in scopes.loops(home):
@@ -105,16 +111,17 @@ def _reads_filled(root: ir.Value, loop: ir.Loop, sweep: Sweep) -> bool:
     return all(
         isinstance(op, ir.GetItem) and not isinstance(op.result.type, types.Array) and covered(op, loop, scopes, memory)
         for op in ir.walk(loop.body)
-        if not isinstance(op, ir.SetItem) and any(
-            isinstance(v.type, types.Array) and v in scopes.home and memory.root(v) is root for v in op.operands
-        )
+        if not isinstance(op, ir.SetItem)
+        and any(isinstance(v.type, types.Array) and v in scopes.home and memory.root(v) is root for v in op.operands)
     )
 
 
 def covered(load: ir.GetItem, loop: ir.Loop, scopes: Scopes, memory: Memory) -> bool:
     """Whether the iteration of `loop` has stored the element that `load` reads before it reads it."""
     return any(
-        isinstance(store, ir.SetItem) and loop in scopes.loops(scopes.at[store]) and _covers(store, load, scopes, memory)
+        isinstance(store, ir.SetItem)
+        and loop in scopes.loops(scopes.at[store])
+        and _covers(store, load, scopes, memory)
         for store in memory.stores_of(load.base)
     )
 
@@ -135,7 +142,9 @@ def _covers(store: ir.SetItem, load: ir.GetItem, scopes: Scopes, memory: Memory)
     for written, read in zip(store.index, load.index, strict=True):
         if not (isinstance(written, ir.Value) and isinstance(read, ir.Value)):
             return False
-        if written is read or (isinstance(written, ir.Literal) and isinstance(read, ir.Literal) and written.value == read.value):
+        if written is read or (
+            isinstance(written, ir.Literal) and isinstance(read, ir.Literal) and written.value == read.value
+        ):
             continue
         inner, offset = disjoint.linear(written, scopes)
         if inner not in between or offset != 0 or inner.again is not None:
@@ -151,10 +160,10 @@ def _runs(loop: ir.Loop) -> bool:
     return isinstance(loop.count, ir.Literal) and loop.count.value > 0
 
 
-def _below(value: ir.Value, bound: ir.Value, scopes: Scopes) -> bool:
+def _below(value: ir.Value, bound: ir.Value | None, scopes: Scopes) -> bool:
     """Whether ``0 <= value < bound`` for certain."""
     loop, offset = disjoint.linear(value, scopes)
-    if loop is None or offset != 0:
+    if loop is None or loop.count is None or offset != 0:
         return False
     return _same(loop.count, bound) or _below(loop.count, bound, scopes)
 
@@ -168,17 +177,19 @@ def _same(a: ir.Value | None, b: ir.Value | None) -> bool:
 def _ancestor(op: ir.Op, block: ir.Block, scopes: Scopes) -> ir.Op:
     """The operation of `block` that is `op` or holds it."""
     while scopes.at[op].block is not block:
-        op = scopes.at[op].owner
+        owner = scopes.at[op].owner
+        assert owner is not None
+        op = owner
     return op
 
 
 def _loops_between(op: ir.Op, block: ir.Block, scopes: Scopes) -> list[ir.Loop] | None:
     """The loops around `op` inside `block`; None when a branch may keep it from running."""
-    found = []
+    found: list[ir.Loop] = []
     scope = scopes.at[op]
     while scope.block is not block:
         if not isinstance(scope.owner, ir.Loop):
             return None
         found.append(scope.owner)
-        scope = scope.parent
+        scope = scopes.at[scope.owner]
     return found

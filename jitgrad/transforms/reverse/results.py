@@ -7,12 +7,12 @@ from numba.core import types
 from jitgrad.analysis import structure
 from jitgrad.errors import UnsupportedError
 from jitgrad.program import ir
+from jitgrad.runtime.arrays import put_number
+from jitgrad.runtime.shapes import overlap
 from jitgrad.transforms.arguments import Argument, arguments, signature_text
 from jitgrad.transforms.request import Generated, VjpRequest
 from jitgrad.transforms.reverse import lists, replay
 from jitgrad.transforms.reverse.forward import ForwardSweep
-from jitgrad.runtime.arrays import put_number
-from jitgrad.runtime.shapes import overlap
 from jitgrad.transforms.reverse.leaves import Leaf, is_array, is_differentiable, leaves
 from jitgrad.transforms.reverse.sweep import Sweep
 
@@ -105,11 +105,12 @@ def _seed(sweep: Sweep, request: VjpRequest, call: list[Argument], extra: list[s
     """Start the adjoints of the results."""
     result = sweep.program.result
     if request.seed == "one":
-        path = (0,) if request.has_aux else ()
-        sweep.adjoints.add(result, "1.0", path)
+        sweep.adjoints.add(result, "1.0", (0,) if request.has_aux else ())
         return
     cotangent = extra[0]
-    parts = [(result, ())] if request.outs is None or not isinstance(result.type, types.NoneType) else []
+    parts: list[tuple[ir.Value, tuple[int, ...]]] = []
+    if request.outs is None or not isinstance(result.type, types.NoneType):
+        parts.append((result, ()))
     if request.outs is not None:
         parts += [(call[k].value, call[k].path) for k in request.outs]
     for position, (value, path) in enumerate(parts):
@@ -131,8 +132,13 @@ def _refuse_overlaps(sweep: Sweep, call: list[Argument]) -> None:
                 continue
             if not any(map(sweep.memory.written, values)):
                 continue
-            text = f"{one.label} and {other.label} of {sweep.program.name} overlap in memory, and it writes into one; pass a copy"
-            with writer.indented(f"if {writer.use(overlap, 'overlap')}({writer.name(one.value)}, {writer.name(other.value)}):"):
+            text = (
+                f"{one.label} and {other.label} of {sweep.program.name} overlap in memory, "
+                "and it writes into one; pass a copy"
+            )
+            with writer.indented(
+                f"if {writer.use(overlap, 'overlap')}({writer.name(one.value)}, {writer.name(other.value)}):"
+            ):
                 writer.line(f"raise ValueError({text!r})")
 
 
@@ -170,8 +176,8 @@ def _gradient(sweep: Sweep, argument: Argument) -> str:
             return lists.zeros(sweep, argument.value)
         if structure.kind(typ) is not None:
             raise UnsupportedError(
-                f"argument {argument.label} of {sweep.program.name} is a {typ}, which reverse mode cannot differentiate; "
-                "pass arrays or tuples, or use jvp"
+                f"argument {argument.label} of {sweep.program.name} is a {typ}, which reverse mode cannot "
+                "differentiate; pass arrays or tuples, or use jvp"
             )
         return "None"
 

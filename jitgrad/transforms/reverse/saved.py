@@ -69,7 +69,7 @@ class Saved:
         self._derived: dict[tuple, ir.Value] = {}
         self.tapes: dict[ir.Loop, LoopTape] = {}
         self.strips: dict[ir.Value, Strip] = {}
-        self.before: dict[ir.Op, list[Derived]] = {}
+        self.before: dict[ir.Op | Scope, list[Derived]] = {}
         self.after: dict[ir.Op | Scope, list[Derived]] = {}
 
     # ----- asking ------------------------------------------------------------------------------
@@ -104,16 +104,30 @@ class Saved:
             with sweep.writer.into(sweep.head[home]):
                 sweep.writer.statement(op)
             return name
-        if isinstance(value.type, types.BaseTuple) and isinstance(
-            sweep.scopes.definition.get(value), ir.BuildTuple
-        ):
-            op = sweep.scopes.definition[value]
-            parts = [self.need(item) for item in op.items]
+        if isinstance(value.type, types.BaseTuple):
+            text = self._tuple(value)
             with sweep.writer.into(sweep.head[home]):
-                sweep.writer.line(f"{name} = ({''.join(part + ', ' for part in parts).rstrip()})")
+                sweep.writer.line(f"{name} = {text}")
             return name
         self._load(value, home, name)
         return name
+
+    def _tuple(self, value: ir.Value) -> str:
+        """A tuple, item by item."""
+        made = self._sweep.scopes.definition.get(value)
+        if isinstance(made, ir.BuildTuple):
+            parts = [self.need(item) for item in made.items]
+        else:
+            item_types = value.type.types if hasattr(value.type, "types") else [value.type.dtype] * len(value.type)
+            parts = [
+                self.need(self.derive(self._anchor(value), "after", f"{value.name}_{k}", typ, value, f"{{}}[{k}]"))
+                for k, typ in enumerate(item_types)
+            ]
+        text = "(" + "".join(part + ", " for part in parts).rstrip() + ")"
+        if isinstance(value.type, types.BaseNamedTuple):
+            made_by = value.type.instance_class
+            return f"{self._sweep.writer.use(made_by, made_by.__name__)}{text}"
+        return text
 
     def need_content(self, value: ir.Value, op: ir.Op) -> str:
         """The text of an array with the content it had when `op` read it."""
@@ -134,7 +148,9 @@ class Saved:
             sweep.live(sweep.scopes.home[value]) or (value not in self.strips and self.derivable(value))
         )
 
-    def derive(self, anchor: ir.Op | Scope, place: str, hint: str, typ: types.Type, of: ir.Value, text: str) -> ir.Value:
+    def derive(
+        self, anchor: ir.Op | Scope, place: str, hint: str, typ: types.Type, of: ir.Value, text: str
+    ) -> ir.Value:
         """A helper value, computed from `of` before or after an operation (or at a block's start)."""
         key = (anchor, of, text)
         if key not in self._derived:
@@ -224,7 +240,7 @@ class Saved:
                     f"{name} = {strip.name}[{strip.cursor}:{strip.cursor} + {size}].reshape(({', '.join(extents)},))"
                 )
             else:
-                sweep.writer.line(f"{name} = {strip.name}[{sweep.position(home.loop)}]")
+                sweep.writer.line(f"{name} = {strip.name}[{sweep.position(sweep.scopes.loop_of(value))}]")
 
     def _anchor(self, value: ir.Value) -> ir.Op | Scope:
         sweep = self._sweep
@@ -237,7 +253,6 @@ class Saved:
     def strip(self, value: ir.Value) -> Strip:
         """The strip of a value, made when it has none yet."""
         sweep = self._sweep
-        home = sweep.scopes.home[value]
         if value not in self.strips:
             element = value.type.dtype if is_array(value.type) else value.type
             if not isinstance(element, (types.Number, types.Boolean)):
@@ -246,13 +261,14 @@ class Saved:
                     "needed to go backwards, but values of this type cannot be saved; compute it before the loop"
                 )
             strip = Strip(sweep.writer.fresh(f"tape_{value.name}"), value)
+            loop = sweep.scopes.loop_of(value)
             if is_array(value.type):
-                if self.nest(home.loop) and all(sweep.extents(value, k) for k in range(value.type.ndim)):
+                if self.nest(loop) and all(sweep.extents(value, k) for k in range(value.type.ndim)):
                     strip.shape = [self.extent(value, k) for k in range(value.type.ndim)]
                 else:
                     strip.cursor = sweep.writer.fresh(f"at_{value.name}")
             self.strips[value] = strip
-            self.tape_of(home.loop).strips.append(strip)
+            self.tape_of(loop).strips.append(strip)
         return self.strips[value]
 
     def nest(self, loop: ir.Loop) -> list[ir.Loop]:

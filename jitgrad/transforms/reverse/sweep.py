@@ -178,6 +178,7 @@ class Sweep:
     def shadow_view(self, op: ir.Op) -> None:
         """Write the view of the base's adjoint that is the adjoint of a view."""
         base = viewed(op)
+        assert base is not None
         text = self.adjoints.start(base)
-        name = self.adjoints.name(op.result)
+        name = self.adjoints.name(op.results[0])
         self.writer.line(f"{name} = {arrays.view_text(self, op, text)}")

@@ -44,13 +44,16 @@ Tree = Cell | tuple | None
 
 def leaves(tree: Tree) -> Iterator[Cell]:
     """The cells of a tree; those of a list's elements too."""
-    if isinstance(tree, tuple):
-        for part in tree:
-            yield from leaves(part)
-    elif tree is not None:
-        cell = tree.find()
-        yield cell
-        yield from leaves(cell.item)
+    seen: set[Cell] = set()  # what is unified with its own elements would never end
+    todo = [tree]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, tuple):
+            todo += reversed(part)
+        elif part is not None and (cell := part.find()) not in seen:
+            seen.add(cell)
+            yield cell
+            todo.append(cell.item)
 
 
 class Activity:

@@ -194,13 +194,13 @@ def _call(op: ir.Call) -> Effect:
     fn, rule = op.fn, rule_of(op)
     if harmless(fn):
         return NOTHING
-    if fn in IDENTITY:
+    if ir.among(fn, IDENTITY):
         return Effect(depends=(), aliases=op.args[0])
     if is_namedtuple(fn):
         flows = [(Part(v), Part(op.result, k)) for k, v in enumerate(op.args)]
         flows += [(Part(v), Part(op.result, fn._fields.index(k))) for k, v in op.kwargs.items()]
         return Effect(depends=(), flows=tuple(flows))
-    if fn in CONTAINERS:
+    if ir.among(fn, CONTAINERS):
         return _convert(op)
     if rule is not None:
         return _ruled(op, rule)

@@ -99,12 +99,12 @@ class Extents:
         return None
 
     def _call(self, op: ir.Call, axis: int) -> Extent | None:
-        if not op.args or getattr(op.fn, "__hash__", None) is None:
+        if not op.args:
             return None
         first = op.args[0]
-        if op.fn in SAME_AS_FIRST and isinstance(first.type, types.Array):
+        if ir.among(op.fn, SAME_AS_FIRST) and isinstance(first.type, types.Array):
             return self(first, axis)
-        if op.fn in SHAPED:
+        if ir.among(op.fn, SHAPED):
             if isinstance(first.type, types.Integer):
                 return self.number(first)
             built = self._scopes.definition.get(first)

@@ -26,11 +26,12 @@ ELEMENTWISE = {
 }  # fmt: skip
 FUNCTIONS = {np.where: 3, np.clip: 3, abs: 1}  # functions that are no ufuncs, with their argument counts
 WRITING_FUNCTIONS = {
-    np.fill_diagonal, np.copyto, np.put, np.place, np.put_along_axis, np.random.shuffle, operator.delitem, setattr, next,
+    np.fill_diagonal, np.copyto, np.put, np.place, np.put_along_axis, np.random.shuffle, operator.delitem, setattr,
+    next,
 }  # fmt: skip
 WRITING_METHODS = {
-    "sort", "fill", "append", "extend", "insert", "pop", "resize", "partition", "itemset", "clear", "update", "add", "remove",
-    "reverse", "shuffle", "setdefault", "discard",
+    "sort", "fill", "append", "extend", "insert", "pop", "resize", "partition", "itemset", "clear", "update", "add",
+    "remove", "reverse", "shuffle", "setdefault", "discard",
 }  # fmt: skip
 
 
@@ -81,7 +82,7 @@ class _Fuser:
             return None
         inputs = [v for v in dict.fromkeys(operands) if not isinstance(v, ir.Literal)]
         params = [ir.Value(_element_name(v), _element_type(v.type)) for v in inputs]
-        scalars = dict(zip(inputs, params))
+        scalars = dict(zip(inputs, params, strict=True))
         body = ir.Block()
         output = self._scalar_op(op, [scalars.get(v, v) for v in operands], body)
         if output is None:
@@ -93,7 +94,9 @@ class _Fuser:
             output = cast.result
         return ir.Map(result, inputs, params, body, output, loc=op.loc)
 
-    def _scalar_op(self, op: ir.Op, operands: list[ir.Value], body: ir.Block) -> ir.Value | None:
+    def _scalar_op(
+        self, op: ir.Unary | ir.Binary | ir.Call, operands: list[ir.Value], body: ir.Block
+    ) -> ir.Value | None:
         """Append the scalar form of `op` to `body`; returns its result."""
         name = op.result.name if not _is_array(op.result.type) else "t"
         if isinstance(op, ir.Call) and isinstance(op.fn, DUFunc):
@@ -117,7 +120,7 @@ class _Fuser:
         program = self.inliner.program(op.fn._dispatcher.py_func, tuple(v.type for v in operands))
         if any(inner.blocks or isinstance(inner, ir.Raise) for inner in ir.walk(program.body)):
             return None
-        values = dict(zip(program.params, operands))
+        values = dict(zip(program.params, operands, strict=True))
         body.ops += clone_block(program.body, values).ops
         return values.get(program.result, program.result)
 
@@ -205,9 +208,9 @@ def _absorb(op: ir.Map, producer: ir.Map) -> None:
     at = op.inputs.index(producer.result)
     param = op.params[at]
     del op.inputs[at], op.params[at]
-    known = dict(zip(op.inputs, op.params))
+    known = dict(zip(op.inputs, op.params, strict=True))
     renamed = {}
-    for value, scalar in zip(producer.inputs, producer.params):
+    for value, scalar in zip(producer.inputs, producer.params, strict=True):
         if value in known:
             renamed[scalar] = known[value]
         else:
@@ -223,8 +226,9 @@ def _absorb(op: ir.Map, producer: ir.Map) -> None:
 
 def _order_inputs(op: ir.Map) -> None:
     """List the inputs in the order in which the body reads them."""
-    first = {value: place for place, value in reversed(list(enumerate(v for inner in op.body.ops for v in inner.operands)))}
-    pairs = sorted(zip(op.inputs, op.params), key=lambda pair: first.get(pair[1], len(first)))
+    read = [v for inner in op.body.ops for v in inner.operands]
+    first = {value: place for place, value in reversed(list(enumerate(read)))}
+    pairs = sorted(zip(op.inputs, op.params, strict=True), key=lambda pair: first.get(pair[1], len(first)))
     op.inputs, op.params = [value for value, _ in pairs], [param for _, param in pairs]
 
 
@@ -248,7 +252,7 @@ def _may_write(op: ir.Op, producer: ir.Map) -> bool:
             module = (getattr(op.fn, "__module__", None) or "").split(".")[0]
             known = isinstance(op.fn, np.ufunc) or module in ("numpy", "math", "cmath", "builtins")
             if known and not any(op.fn is writing for writing in WRITING_FUNCTIONS):
-                return any(name == "out" for name in op.kwargs) or isinstance(op.fn, np.ufunc) and len(op.args) > op.fn.nin
+                return "out" in op.kwargs or isinstance(op.fn, np.ufunc) and len(op.args) > op.fn.nin
             return any(not isinstance(v.type, (types.Number, types.Boolean)) for v in op.operands)
         case ir.CallValue():
             return True
@@ -256,4 +260,3 @@ def _may_write(op: ir.Op, producer: ir.Map) -> bool:
             return False
     # Only arrays of one dtype can share memory, short of reinterpreting views.
     return not isinstance(written, types.Array) or any(v.type.dtype == written.dtype for v in arrays)
-

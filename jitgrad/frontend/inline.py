@@ -68,7 +68,13 @@ class Inliner:
         return inlined or reader.emit(ir.Call(reader.new(type_), fn, args, kwargs))
 
     def method(
-        self, reader: StatementReader, method: BoundMethod, signature: Signature, args: list, kwargs: dict, type_: types.Type
+        self,
+        reader: StatementReader,
+        method: BoundMethod,
+        signature: Signature,
+        args: list,
+        kwargs: dict,
+        type_: types.Type,
     ) -> ir.Value:
         """The value of ``obj.attr(*args, **kwargs)``; methods of a jitclass are functions of `obj`."""
         obj, inlined = method.obj, None
@@ -83,7 +89,9 @@ class Inliner:
                 inlined = self._overload(reader, method.type, [obj, *args], kwargs, type_)
         return inlined or reader.emit(ir.Method(reader.new(type_), method.attr, obj, args, kwargs))
 
-    def _rewritten(self, reader: StatementReader, rule: Any, args: list, kwargs: dict, type_: types.Type) -> ir.Value | None:
+    def _rewritten(
+        self, reader: StatementReader, rule: Any, args: list, kwargs: dict, type_: types.Type
+    ) -> ir.Value | None:
         """Inline the implementation that a rule names, which takes the rule's parameters in order."""
         bound = {
             name: literal(value.value) if isinstance(value, rules.Default) else value
@@ -96,7 +104,9 @@ class Inliner:
         values = [v for value in bound.values() for v in (value if isinstance(value, tuple) else (value,))]
         return self.inline(reader, fn, tuple(value.type for value in values), values, {}, type_)
 
-    def _overload(self, reader: StatementReader, fn: Any, args: list, kwargs: dict, type_: types.Type) -> ir.Value | None:
+    def _overload(
+        self, reader: StatementReader, fn: Any, args: list, kwargs: dict, type_: types.Type
+    ) -> ir.Value | None:
         """Inline Numba's own implementation of a function of floats that has no rule."""
         if not any(_holds_floats(value.type) for value in [*args, *kwargs.values()]):
             return None
@@ -144,7 +154,9 @@ class Inliner:
             self._programs[key] = self.read_python(python_function, argtypes, self, dispatcher)
         return self._programs[key]
 
-    def _insert(self, reader: StatementReader, program: ir.Program, args: list, kwargs: dict, type_: types.Type) -> ir.Value:
+    def _insert(
+        self, reader: StatementReader, program: ir.Program, args: list, kwargs: dict, type_: types.Type
+    ) -> ir.Value:
         def default(position: int, parameter: inspect.Parameter, value: Any) -> ir.Value:
             value = getattr(value, "value", value)  # an `Omitted` carries the default
             wanted = program.params[position].type
@@ -156,7 +168,7 @@ class Inliner:
             return reader.emit(ir.BuildTuple(reader.new(program.params[position].type, parameter.name), list(values)))
 
         bound = fold_arguments(program.signature, tuple(args), kwargs, lambda _, __, value: value, default, star)
-        values = {param: reader.cast(value, param.type) for param, value in zip(program.params, bound)}
+        values = {param: reader.cast(value, param.type) for param, value in zip(program.params, bound, strict=True)}
         for op in clone_block(program.body, values).ops:
             reader.emit(op)
         return reader.cast(values.get(program.result, program.result), type_)

@@ -16,7 +16,12 @@ from jitgrad.program import ir
 from jitgrad.runtime.iteration import listed
 
 RANGES = (range, prange, numba.prange)
-INDEXABLE = (types.Buffer, types.UniTuple, types.NamedUniTuple, types.List, types.ListType, types.UnicodeType, types.RangeType)
+INDEXABLE = (
+    types.Buffer, types.UniTuple, types.NamedUniTuple, types.List, types.ListType, types.UnicodeType, types.RangeType,
+)  # fmt: skip
+KEYED = (
+    types.DictType, types.DictKeysIterableType, types.DictValuesIterableType, types.DictItemsIterableType, types.Set,
+)  # fmt: skip
 
 
 @dataclass
@@ -59,7 +64,7 @@ def iteration(reader: StatementReader, iterable: ir.Value) -> Iteration:
             return _ndenumerate(reader, made)
         case types.NumpyNdIndexType() if isinstance(made, ir.Call):
             return _ndindex(reader, made)
-        case types.DictType() | types.DictKeysIterableType() | types.DictValuesIterableType() | types.DictItemsIterableType() | types.Set():
+        case type_ if isinstance(type_, KEYED):
             return iteration(reader, _listed(reader, iterable))
     raise reader.unsupported(
         f"a loop over {iterable.type} is not supported", "loop over a range, an array, a tuple, a list or a dictionary"
@@ -95,8 +100,9 @@ def _range(reader: StatementReader, made: ir.Call, iterable: ir.Value) -> Iterat
 
     def item(index: ir.Value, type_: types.Type) -> ir.Value:
         offset = index if size == 1 else reader.binary(operator.mul, reader.cast(step, types.intp), index, types.intp)
-        value = offset if starts_at_zero else reader.binary(operator.add, reader.cast(start, types.intp), offset, types.intp)
-        return reader.cast(value, type_)
+        if not starts_at_zero:
+            offset = reader.binary(operator.add, reader.cast(start, types.intp), offset, types.intp)
+        return reader.cast(offset, type_)
 
     return Iteration(reader.cast(count, types.intp), item, parallel)
 
@@ -107,7 +113,8 @@ def _enumerate(reader: StatementReader, made: ir.Call) -> Iteration:
 
     def item(index: ir.Value, type_: types.Type) -> ir.Value:
         number = index if start is None else reader.binary(operator.add, start, index, types.intp)
-        return reader.emit(ir.BuildTuple(reader.new(type_), [reader.cast(number, type_[0]), inner.item(index, type_[1])]))
+        items = [reader.cast(number, type_[0]), inner.item(index, type_[1])]
+        return reader.emit(ir.BuildTuple(reader.new(type_), items))
 
     return Iteration(inner.count, item)
 
@@ -119,7 +126,7 @@ def _zip(reader: StatementReader, made: ir.Call) -> Iteration:
         count = reader.call(min, [part.count for part in inner], types.intp)
 
     def item(index: ir.Value, type_: types.Type) -> ir.Value:
-        items = [part.item(index, part_type) for part, part_type in zip(inner, type_)]
+        items = [part.item(index, part_type) for part, part_type in zip(inner, type_, strict=True)]
         return reader.emit(ir.BuildTuple(reader.new(type_), items))
 
     return Iteration(count, item)

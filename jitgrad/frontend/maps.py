@@ -114,7 +114,7 @@ def _write_steps(writer: Writer, value: ir.Value, indices: list[str]) -> str:
 
 
 def _write_loops(writer: Writer, op: ir.Map, indices: list[str], lengths: list[str], body: Callable[[], None]) -> None:
-    axes = list(zip(indices, lengths))
+    axes = list(zip(indices, lengths, strict=True))
     if op.result.type.layout == "F":
         axes.reverse()
 
@@ -130,13 +130,13 @@ def _write_loops(writer: Writer, op: ir.Map, indices: list[str], lengths: list[s
 
 def write_body(writer: Writer, op: ir.Map, element: Element) -> str:
     """Write the loads and scalar operations for one element; returns the text of the output."""
-    for value, param in zip(op.inputs, op.params):
+    for value, param in zip(op.inputs, op.params, strict=True):
         if is_array(value):
             writer.line(f"{writer.name(param)} = {writer.name(value)}[{element.inputs[value]}]")
         else:
             writer.alias(param, writer.name(value))
     for inner in op.body.ops:
-        writer.line(f"{writer.name(inner.result)} = {scalar_expression(writer, inner)}", inner.loc)
+        writer.line(f"{writer.name(inner.results[0])} = {scalar_expression(writer, inner)}", inner.loc)
     return writer.name(op.output)
 
 

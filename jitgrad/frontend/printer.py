@@ -59,7 +59,7 @@ class Printer:
     def assign(self, targets: list[ir.Value], sources: list[ir.Value]) -> None:
         """``targets = sources`` at once; undefined sources leave their targets alone."""
         name = self.writer.name
-        pairs = [(name(t), name(s)) for t, s in zip(targets, sources) if not isinstance(s, ir.Undefined)]
+        pairs = [(name(t), name(s)) for t, s in zip(targets, sources, strict=True) if not isinstance(s, ir.Undefined)]
         pairs = [(target, source) for target, source in pairs if target != source]
         clash = any(target in {source for _, source in pairs} for target, _ in pairs)
         if clash and len(pairs) > 1:
@@ -80,9 +80,9 @@ class Printer:
 
     def _loop(self, op: ir.Loop) -> None:
         writer = self.writer
-        for param, out in zip(op.params, op.outs):
+        for param, out in zip(op.params, op.outs, strict=True):
             writer.alias(out, writer.name(param))
-        for param, init in zip(op.params, op.inits):
+        for param, init in zip(op.params, op.inits, strict=True):
             if isinstance(init, ir.Undefined) and _reads(op, param):  # Numba wants an assignment before
                 writer.line(f"{writer.name(param)} = {placeholder(writer, param.type)}")
         self.assign(op.params, op.inits)
@@ -102,8 +102,8 @@ class Printer:
 
     def _cast(self, op: ir.Cast) -> None:
         writer, type_ = self.writer, op.result.type
-        text = writer.name(op.operand)
-        if isinstance(type_, (types.Number, types.Boolean)) and isinstance(op.operand.type, (types.Number, types.Boolean)):
+        text, numbers = writer.name(op.operand), (types.Number, types.Boolean)
+        if isinstance(type_, numbers) and isinstance(op.operand.type, numbers):
             text = f"{writer.use(type_, str(type_))}({text})"
         writer.line(f"{writer.name(op.result)} = {text}", op.loc)
 
@@ -113,7 +113,9 @@ def _reads(op: ir.Loop, value: ir.Value) -> bool:
     if value in op.yields:
         return True
     for inner in ir.walk(op.body):
-        handed_on = [*inner.then_yields, *inner.else_yields] if isinstance(inner, ir.If) else getattr(inner, "yields", [])
+        handed_on = getattr(inner, "yields", [])
+        if isinstance(inner, ir.If):
+            handed_on = [*inner.then_yields, *inner.else_yields]
         if value in inner.operands or value in handed_on:
             return True
     return False
@@ -146,7 +148,7 @@ def placeholder(writer: Writer, type_: types.Type) -> str:
 def signature_text(writer: Writer, program: ir.Program) -> str:
     """The parameter list of the primal, with its defaults; names the parameters in `writer`."""
     parts, star = [], False
-    for value, parameter in zip(program.params, program.signature.parameters.values()):
+    for value, parameter in zip(program.params, program.signature.parameters.values(), strict=True):
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not star:
             parts.append("*")
             star = True

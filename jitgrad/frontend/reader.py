@@ -23,7 +23,9 @@ from jitgrad.frontend.typed import TypedFunction
 from jitgrad.frontend.variables import Variables
 from jitgrad.program import ir
 
-SCALARS = (types.Number, types.Boolean, types.BaseTuple, types.UnicodeType, types.Literal, types.NPDatetime, types.NPTimedelta)
+SCALARS = (
+    types.Number, types.Boolean, types.BaseTuple, types.UnicodeType, types.Literal, types.NPDatetime, types.NPTimedelta,
+)  # fmt: skip
 SIMPLE = (int, float, complex, str, bytes, bool, type(None), EllipsisType, np.number, np.bool_)
 
 
@@ -31,15 +33,15 @@ SIMPLE = (int, float, complex, str, bytes, bool, type(None), EllipsisType, np.nu
 class BoundMethod(ir.Value):
     """``obj.attr`` that is about to be called."""
 
-    obj: ir.Value = None
-    attr: str = ""
+    obj: ir.Value
+    attr: str
 
 
 @dataclass(eq=False, repr=False)
 class Iterator(ir.Value):
     """``iter(iterable)``, read by the header of a loop."""
 
-    iterable: ir.Value = None
+    iterable: ir.Value
 
 
 def is_simple(value: Any) -> bool:
@@ -141,7 +143,8 @@ class StatementReader:
             return value
         if isinstance(value, ir.Literal) and not isinstance(value.value, np.generic):
             plain = {types.float64: float, types.intp: int, types.complex128: complex}.get(type_)
-            if plain is not None and isinstance(value.value, (bool, int, float)) and not (plain is int and isinstance(value.value, float)):
+            exact = (bool, int) if plain is int else (bool, int, float)
+            if plain is not None and isinstance(value.value, exact):
                 return literal(plain(value.value), type_)
         return self.emit(ir.Cast(self.new(type_, value.name), value))
 
@@ -159,7 +162,7 @@ class StatementReader:
         """Read one item without suites; returns whether what follows it can run."""
         if getattr(item, "loc", None) is not None:
             self.loc = self.typed.location(item.loc)
-        read = lambda variable: self.read(variable.name)  # noqa: E731
+        read = lambda variable: self.read(variable.name)
         match item:
             case SetFlag():
                 if item.variable is not None:
@@ -226,7 +229,7 @@ class StatementReader:
     def expression(self, e: numba_ir.Expr, target: str) -> ir.Value | None:
         """The value of a Numba expression."""
         type_ = self.type_of(target)
-        read = lambda variable: self.read(variable.name)  # noqa: E731
+        read = lambda variable: self.read(variable.name)
         match e.op:
             case "cast":
                 return self.cast(read(e.value), type_)
@@ -298,21 +301,27 @@ class StatementReader:
 
     def _index_item(self, item: ir.Value) -> ir.IndexItem:
         if isinstance(item, ir.Literal) and isinstance(item.value, slice):
-            parts = (item.value.start, item.value.stop, item.value.step)
-            return ir.Slice(*(None if part is None else literal(part) for part in parts))
+            numbers = (item.value.start, item.value.stop, item.value.step)
+            return ir.Slice(*(None if number is None else literal(number) for number in numbers))
         built = self.producers.get(item)
         if isinstance(built, ir.Call) and built.fn is slice:
-            parts = built.args if len(built.args) > 1 else [None, *built.args]
+            parts = [*built.args] if len(built.args) > 1 else [None, *built.args]
             return ir.Slice(*(None if _is_none(part) else part for part in parts))
         return item
 
     def get_item(self, base: ir.Value, index: ir.Value, type_: types.Type) -> ir.Value:
         """``base[index]``; an item of a tuple built in place is that item."""
-        if isinstance(base.type, types.BaseTuple) and isinstance(index, ir.Literal) and isinstance(index.value, (int, slice)):
+        if (
+            isinstance(base.type, types.BaseTuple)
+            and isinstance(index, ir.Literal)
+            and isinstance(index.value, (int, slice))
+        ):
             built = self.producers.get(base)
             if isinstance(built, ir.BuildTuple):
                 items = built.items[index.value]
-                return self.emit(ir.BuildTuple(self.new(type_), items)) if isinstance(items, list) else self.cast(items, type_)
+                if isinstance(items, list):
+                    return self.emit(ir.BuildTuple(self.new(type_), items))
+                return self.cast(items, type_)
             if isinstance(base, ir.Literal):
                 return literal(base.value[index.value], type_)
         return self.emit(ir.GetItem(self.new(type_), base, self.index(base, index)))
@@ -361,10 +370,11 @@ class StatementReader:
         if fn is bool and isinstance(args[0].type, types.Boolean) or name == "literal_unroll":
             return args[0]
         if name == "length_of_iterator":
-            return self.iteration(args[0].iterable).count
+            return self.iteration(self._iterable(args[0])).count
         if name == "empty_inferred":
             dtype = as_dtype(type_.dtype).type
-            return self.call(np.empty, [args[0], ir.Global(dtype.__name__, types.NumberClass(type_.dtype), dtype)], type_)
+            scalar = ir.Global(dtype.__name__, types.NumberClass(type_.dtype), dtype)
+            return self.call(np.empty, [args[0], scalar], type_)
         if fn in (isinstance, hasattr) and isinstance(type_, types.Literal):
             return literal(bool(type_.literal_value))
         if fn is len and isinstance(args[0].type, types.BaseTuple):

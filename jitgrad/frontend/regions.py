@@ -161,7 +161,7 @@ class Structurer:
             evaluated = [*second.items, SetVariable(joined, second.condition, second.loc)]
             skipped = [SetVariable(joined, other_way == 0, node.loc)]
             arms = (evaluated, skipped) if way == 0 else (skipped, evaluated)
-            node.items.append(Branch(node.condition, *arms, loc=node.loc))
+            node.items.append(Branch(node.condition, arms[0], arms[1], node.loc))
             node.condition, node.targets = joined, list(second.targets)
             del self.nodes[second_label]
             return True
@@ -261,6 +261,7 @@ class Structurer:
         """Go on from `node` by the value of `code`; returns the labels of new nodes."""
         added = set()
         for number, target in ways[:-1]:
+            assert code is not None
             test = self._fresh("is_exit")
             node.items.append(TestFlag(test, code, number))
             rest = self._label()
@@ -295,7 +296,8 @@ class Structurer:
 
         def emit(label) -> tuple[list, dict]:
             node = nodes[label]
-            suite, ends = list(node.items), {}
+            suite = list(node.items)
+            ends: dict = {}
             if len(set(node.targets)) == 1:
                 rest, ends = arm(node.targets[0])
                 suite += rest
@@ -304,7 +306,7 @@ class Structurer:
                 orelse, more = arm(node.targets[1])
                 suite.append(Branch(node.condition, then, orelse, node.loc))
                 ends = _joined(ends, more)
-            for merge in sorted(merges.get(label, ()), key=order.get):
+            for merge in sorted(merges.get(label, ()), key=lambda target: order[target]):
                 if merge not in ends:
                     continue
                 followers, more = emit(merge)

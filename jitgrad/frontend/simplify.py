@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from itertools import compress
+from typing import Any, TypeGuard
 
 from numba.core import types
 from numba.misc.special import prange
@@ -14,10 +15,12 @@ from jitgrad.program.clone import defined, replace_values
 
 PURE_CALLS = (range, prange, slice, zip, enumerate, len, bool, min, max, abs, float, int, complex)
 FOLDED = {
-    operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.add, operator.sub, operator.mul,
-    operator.floordiv,
-}
-RAISING = {operator.truediv, operator.floordiv, operator.mod, operator.pow, operator.matmul, operator.lshift, operator.rshift}
+    operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.add, operator.sub,
+    operator.mul, operator.floordiv,
+}  # fmt: skip
+RAISING = {
+    operator.truediv, operator.floordiv, operator.mod, operator.pow, operator.matmul, operator.lshift, operator.rshift,
+}  # fmt: skip
 
 
 def simplify(program: ir.Program) -> None:
@@ -53,10 +56,10 @@ def _decide(block: ir.Block, values: dict[ir.Value, ir.Value]) -> None:
             condition = resolved(op.cond, values)
             if isinstance(condition, ir.Literal):
                 taken, yields = (op.then, op.then_yields) if condition.value else (op.orelse, op.else_yields)
-                values |= zip(op.outs, yields)
+                values.update(zip(op.outs, yields, strict=True))
                 ops += taken.ops
                 continue
-            for out, then, orelse in zip(op.outs, op.then_yields, op.else_yields):
+            for out, then, orelse in zip(op.outs, op.then_yields, op.else_yields, strict=True):
                 then, orelse = resolved(then, values), resolved(orelse, values)
                 if then is orelse or isinstance(orelse, ir.Undefined) and _outside(then, op.then):
                     values[out] = then
@@ -67,16 +70,17 @@ def _decide(block: ir.Block, values: dict[ir.Value, ir.Value]) -> None:
                 elif _is_false(then) and _is_true(orelse):
                     values[out] = ir.Value("t", types.boolean)
                     ops.append(ir.Unary(values[out], operator.not_, condition, loc=op.loc))
-            _drop(op, lambda out, _: out not in values, ("outs", "then_yields", "else_yields"))
-            for out, then, orelse in zip(op.outs, op.then_yields, op.else_yields):
+            _drop(op, [out not in values for out in op.outs], ("outs", "then_yields", "else_yields"))
+            for out, then, orelse in zip(op.outs, op.then_yields, op.else_yields, strict=True):
                 if _is_plain(then) and _is_plain(orelse) and then.value != orelse.value:
                     flags[out] = op, then.value, orelse.value
         elif isinstance(op, ir.Loop):
-            for param, init, out, yielded in zip(op.params, op.inits, op.outs, op.yields):
+            for param, init, out, yielded in zip(op.params, op.inits, op.outs, op.yields, strict=True):
                 yielded = resolved(yielded, values)
-                if yielded is param or yielded is init or isinstance(yielded, ir.Undefined) and isinstance(init, ir.Undefined):
+                unset = isinstance(yielded, ir.Undefined) and isinstance(init, ir.Undefined)
+                if yielded is param or yielded is init or unset:
                     values[param] = values[out] = init
-            _drop(op, lambda _, k: op.outs[k] not in values, ("params", "inits", "yields", "outs"))
+            _drop(op, [out not in values for out in op.outs], ("params", "inits", "yields", "outs"))
             _settle(op, values)
             if op.again is not None and _is_false(resolved(op.again, values)) and op.trips is None:
                 ops += _one_trip(op, values)
@@ -117,7 +121,8 @@ def _settle(loop: ir.Loop, values: dict[ir.Value, ir.Value]) -> None:
     if loop.again is None:
         return
     branches = {out: op for op in ir.walk(loop.body) if isinstance(op, ir.If) for out in op.outs}
-    negated = {op.result: op.operand for op in ir.walk(loop.body) if isinstance(op, ir.Unary) and op.fn is operator.not_}
+    unary = [op for op in ir.walk(loop.body) if isinstance(op, ir.Unary)]
+    negated = {op.result: op.operand for op in unary if op.fn is operator.not_}
 
     def keeps(value: ir.Value, again: ir.Value, param: ir.Value) -> bool:
         """Whether `value` is `param` whenever `again` is true."""
@@ -139,7 +144,7 @@ def _settle(loop: ir.Loop, values: dict[ir.Value, ir.Value]) -> None:
             then, orelse = branch.then_yields[of_again], branch.else_yields[of_again]
         return keeps(branch.then_yields[at], then, param) and keeps(branch.else_yields[at], orelse, param)
 
-    for param, init, yielded in zip(loop.params, loop.inits, loop.yields):
+    for param, init, yielded in zip(loop.params, loop.inits, loop.yields, strict=True):
         if keeps(yielded, loop.again, param):
             values[param] = init
 
@@ -149,10 +154,10 @@ _TRUE = ir.Literal("t", types.boolean, True)
 
 def _one_trip(loop: ir.Loop, values: dict[ir.Value, ir.Value]) -> list[ir.Op]:
     """The operations of a loop that never goes on to a second iteration."""
-    values |= zip(loop.params, loop.inits)
+    values.update(zip(loop.params, loop.inits, strict=True))
     values[loop.index] = ir.Literal("t", types.intp, 0)
     if loop.count is None:
-        values |= zip(loop.outs, loop.yields)
+        values.update(zip(loop.outs, loop.yields, strict=True))
         return loop.body.ops
     enters = ir.Value("t", types.boolean)
     branch = ir.If(enters, loop.body, ir.Block(), loop.outs, loop.yields, list(loop.inits), loc=loop.loc)
@@ -170,21 +175,21 @@ def _is_true(value: ir.Value) -> bool:
     return isinstance(value, ir.Literal) and value.value is True
 
 
-def _is_plain(value: ir.Value) -> bool:
+def _is_plain(value: ir.Value) -> TypeGuard[ir.Literal]:
     """Whether `value` is a small integer, a flag or a string."""
-    return isinstance(value, ir.Literal) and (type(value.value) in (bool, str) or type(value.value) is int and abs(value.value) < 2**31)
+    if not isinstance(value, ir.Literal):
+        return False
+    return type(value.value) in (bool, str) or type(value.value) is int and abs(value.value) < 2**31
 
 
 def _is_false(value: ir.Value) -> bool:
     return isinstance(value, ir.Literal) and value.value is False
 
 
-def _drop(op: ir.Op, keep, names: tuple[str, ...]) -> None:
-    """Keep the entries of parallel lists for which ``keep(first, position)`` holds."""
-    places = [k for k, first in enumerate(getattr(op, names[0])) if keep(first, k)]
+def _drop(op: ir.Op, keep: list[bool], names: tuple[str, ...]) -> None:
+    """Leave in parallel lists the entries that `keep` marks."""
     for name in names:
-        part = getattr(op, name)
-        setattr(op, name, [part[k] for k in places])
+        setattr(op, name, list(compress(getattr(op, name), keep)))
 
 
 def _sweep(program: ir.Program) -> bool:
@@ -202,7 +207,7 @@ def _used(program: ir.Program) -> set[ir.Value]:
                 used.update(op.then_yields, op.else_yields)
             case ir.Loop():
                 # A carried value that only its own next value reads is not used.
-                used.update(value for param, value in zip(op.params, op.yields) if value is not param)
+                used.update(value for param, value in zip(op.params, op.yields, strict=True) if value is not param)
                 used.update([op.again] if op.again is not None else [])
             case ir.Map():
                 used.add(op.output)
@@ -217,11 +222,12 @@ def _sweep_block(block: ir.Block, used: set[ir.Value]) -> bool:
             changed |= _sweep_block(inner, used)
         if isinstance(op, ir.If):
             before = len(op.outs)
-            _drop(op, lambda out, _: out in used, ("outs", "then_yields", "else_yields"))
+            _drop(op, [out in used for out in op.outs], ("outs", "then_yields", "else_yields"))
             changed |= before != len(op.outs)
         elif isinstance(op, ir.Loop):
             before = len(op.params)
-            _drop(op, lambda param, k: param in used or op.outs[k] in used, ("params", "inits", "yields", "outs"))
+            keep = [param in used or out in used for param, out in zip(op.params, op.outs, strict=True)]
+            _drop(op, keep, ("params", "inits", "yields", "outs"))
             changed |= before != len(op.params)
         if is_removable(op) and not any(result in used for result in op.results):
             changed = True
@@ -244,7 +250,8 @@ def is_removable(op: ir.Op) -> bool:
         case ir.GetItem():
             return isinstance(op.base.type, types.BaseTuple)
         case ir.Call():
-            return any(op.fn is pure for pure in PURE_CALLS) and not any(isinstance(v.type, types.UnicodeType) for v in op.operands)
+            text = any(isinstance(v.type, types.UnicodeType) for v in op.operands)
+            return any(op.fn is pure for pure in PURE_CALLS) and not text
         case ir.If():
             return not op.then.ops and not op.orelse.ops
         case ir.Map():

@@ -44,7 +44,8 @@ class FunctionBuilder(StatementReader):
     def _parameters(self) -> list[ir.Value]:
         """The parameters; one left out by the caller stands for its default."""
         params = []
-        for position, (name, type_) in enumerate(zip(self.typed.signature.parameters, self.typed.argtypes)):
+        typed = zip(self.typed.signature.parameters, self.typed.argtypes, strict=True)
+        for position, (name, type_) in enumerate(typed):
             if isinstance(type_, types.Omitted):
                 value = ir.Value(name, types.unliteral(self.typed.context.resolve_value_type(type_.value)))
                 self.arguments[position] = literal(type_.value, value.type) if is_simple(type_.value) else value
@@ -85,7 +86,8 @@ class FunctionBuilder(StatementReader):
         ranges: list[ir.Op] = []
         for variable in branch.outs:
             values = [arm[1].get(variable) if arm[2] else None for arm in (then, orelse)]
-            merged[variable] = self._merge(op, self.variables.display_name(variable), *values, ranges)
+            name = self.variables.display_name(variable)
+            merged[variable] = self._merge(op, name, values[0], values[1], ranges)
         self.environment |= merged
         if op.outs or op.then.ops or op.orelse.ops:
             self.emit(op)
@@ -120,36 +122,41 @@ class FunctionBuilder(StatementReader):
             return present[0]
         if isinstance(present[0], Iterator):
             iterables = [value.iterable if isinstance(value, Iterator) else None for value in (then, orelse)]
-            return Iterator("t", present[0].type, self._merge_iterables(op, *iterables, ranges))
+            merged = self._merge_iterables(op, iterables[0], iterables[1], ranges)
+            return Iterator("t", present[0].type, merged)
         type_ = self._unify([value.type for value in present])
         yields = []
         for block, value in ((op.then, then), (op.orelse, orelse)):
             if value is None:
                 value = ir.Undefined(present[0].name, type_)
             yields.append(self._cast_in(block, value, type_))
-        if type_ == types.boolean and all(isinstance(value, ir.Literal) for value in yields):
-            if yields[0].value and not yields[1].value:
+        first, second = yields
+        if type_ == types.boolean and isinstance(first, ir.Literal) and isinstance(second, ir.Literal):
+            if first.value and not second.value:
                 return op.cond
         out = ir.Value(present[-1].name if name == "t" else name, type_)
         op.outs.append(out)
-        op.then_yields.append(yields[0])
-        op.else_yields.append(yields[1])
+        op.then_yields.append(first)
+        op.else_yields.append(second)
         return out
 
-    def _merge_iterables(self, op: ir.If, then: ir.Value | None, orelse: ir.Value | None, ranges: list[ir.Op]) -> ir.Value:
+    def _merge_iterables(
+        self, op: ir.If, then: ir.Value | None, orelse: ir.Value | None, ranges: list[ir.Op]
+    ) -> ir.Value:
         present = [value for value in (then, orelse) if value is not None]
-        made = [self.producers.get(value) for value in present]
-        alike = {(id(call.fn), len(call.args)) if isinstance(call, ir.Call) and not call.kwargs else None for call in made}
-        if alike == {None} or len(alike) > 1 or made[0].fn not in (*iterators.RANGES, zip, enumerate):
+        made = [call for call in map(self.producers.get, present) if isinstance(call, ir.Call) and not call.kwargs]
+        alike = {(id(call.fn), len(call.args)) for call in made}
+        if len(made) < len(present) or len(alike) > 1 or made[0].fn not in (*iterators.RANGES, zip, enumerate):
             return self._merge(op, "t", then, orelse, ranges)
-        arguments = [self.producers[value].args if value is not None else None for value in (then, orelse)]
+        calls = dict(zip(present, made, strict=True))
         merged = []
         for position in range(len(made[0].args)):
-            pair = [part[position] if part is not None else None for part in arguments]
+            a, b = (calls[value].args[position] if value is not None else None for value in (then, orelse))
             nested = made[0].fn in (zip, enumerate)
-            merged.append(self._merge_iterables(op, *pair, ranges) if nested else self._merge(op, "t", *pair, ranges))
-        ranges.append(ir.Call(self.new(present[0].type), made[0].fn, merged))
-        return ranges[-1].result
+            merged.append(self._merge_iterables(op, a, b, ranges) if nested else self._merge(op, "t", a, b, ranges))
+        call = ir.Call(self.new(present[0].type), made[0].fn, merged)
+        ranges.append(call)
+        return call.result
 
     def _cast_in(self, block: ir.Block, value: ir.Value, type_: types.Type) -> ir.Value:
         """`value` as `type_`, cast at the end of `block`."""
@@ -173,7 +180,7 @@ class FunctionBuilder(StatementReader):
         loc = self.loc
         iteration, growing = None, None
         if loop.header is not None:
-            iterable = self.read(loop.header.iterator.name).iterable
+            iterable = self._iterable(self.read(loop.header.iterator.name))
             iteration = iterators.iteration(self, iterable)
             growing = iterable if isinstance(iterable.type, types.List) and self._may_grow(loop.body) else None
         inits = {variable: self.environment.get(variable) for variable in loop.carried}
@@ -202,7 +209,7 @@ class FunctionBuilder(StatementReader):
         if growing is not None:
             self._count_by_length(op, growing)
         self.emit(op)
-        for variable, out in zip(params, op.outs):
+        for variable, out in zip(params, op.outs, strict=True):
             made = after.get(variable)
             self.environment[variable] = Iterator("t", made.type, out) if isinstance(made, Iterator) else out
         return ends or iteration is not None
@@ -221,12 +228,14 @@ class FunctionBuilder(StatementReader):
         }
         outer_block, outer_environment = self.block, self.environment
         while True:
-            params = {variable: ir.Value(self._carried_name(variable, inits), carried[variable]) for variable in carried}
+            params = {
+                variable: ir.Value(self._carried_name(variable, inits), type_) for variable, type_ in carried.items()
+            }
             index = ir.Value("i" if loop.header else "trip", types.intp)
             # What is neither set before nor merged by the header only leaves the loop.
-            visible = {variable: params[variable] for variable in params if variable in header_types or inits[variable] is not None}
+            visible = {v: param for v, param in params.items() if v in header_types or inits[v] is not None}
             self.block, self.environment = ir.Block(), outer_environment | visible
-            if iteration is not None and loop.header.item is not None:
+            if iteration is not None and loop.header is not None and loop.header.item is not None:
                 item = loop.header.item.name
                 self.assign(item, iteration.item(index, self.type_of(item)))
             ends = self.suite(loop.body)
@@ -269,6 +278,7 @@ class FunctionBuilder(StatementReader):
         op.again = more if op.again is None else self.binary(operator.and_, op.again, more, types.boolean)
         self.block = outer
         # The body decides: the count only tells whether there is a first item.
+        assert op.count is not None
         some = self.binary(operator.gt, op.count, literal(0), types.boolean)
         op.count = ir.Value("n", types.intp)
         self.emit(ir.If(some, ir.Block(), ir.Block(), [op.count], [literal(2**62)], [literal(0)]))

@@ -53,7 +53,11 @@ def _only_raises(blocks: dict[int, ir.Block], label: int, markers: set[str], cal
     seen.add(label)
     *statements, last = blocks[label].body
     for statement in statements:
-        if isinstance(statement, ir.Del) or isinstance(statement, ir.Assign) and statement.target.name in markers | calls:
+        if (
+            isinstance(statement, ir.Del)
+            or isinstance(statement, ir.Assign)
+            and statement.target.name in markers | calls
+        ):
             continue
         if not isinstance(statement, ir.Assign) or not isinstance(statement.value, (ir.Const, ir.Var)):
             return False

@@ -37,7 +37,9 @@ class _Splitter:
             match op:
                 case ir.BuildTuple():
                     self.built[op.result] = op
-                case ir.GetItem(base=base, index=(ir.Literal() as index,)) if base in self.built and type(index.value) is int:
+                case ir.GetItem(base=base, index=(ir.Literal() as index,)) if (
+                    base in self.built and type(index.value) is int
+                ):
                     item = self.built[base].items[index.value]
                     if item.type == op.result.type:
                         self.values[op.result] = item
@@ -59,7 +61,7 @@ class _Splitter:
         if value in self.built:
             return self.built[value].items
         if isinstance(value, ir.Literal) and type(value.value) is tuple:
-            return [ir.Literal("t", type_, item) for type_, item in zip(value.type, value.value)]
+            return [ir.Literal("t", type_, item) for type_, item in zip(value.type, value.value, strict=True)]
         return None
 
     def _split_branch(self, op: ir.If) -> list[ir.Op]:
@@ -71,7 +73,7 @@ class _Splitter:
             if then is None or orelse is None or not _fits(then, out.type) or not _fits(orelse, out.type):
                 continue
             del op.outs[at], op.then_yields[at], op.else_yields[at]
-            items = [ir.Value(_item_name(pair, out), type_) for pair, type_ in zip(zip(then, orelse), out.type)]
+            items = [ir.Value(_item_name(a, b, out), type_) for a, b, type_ in zip(then, orelse, out.type, strict=True)]
             op.outs += items
             op.then_yields += then
             op.else_yields += orelse
@@ -88,7 +90,9 @@ class _Splitter:
                 continue
             for part in (op.params, op.inits, op.yields, op.outs):
                 del part[at]
-            params = [ir.Value(_item_name(pair, param), type_) for pair, type_ in zip(zip(yielded, init), param.type)]
+            params = [
+                ir.Value(_item_name(a, b, param), type_) for a, b, type_ in zip(yielded, init, param.type, strict=True)
+            ]
             outs = [ir.Value(value.name, value.type) for value in params]
             op.params += params
             op.inits += init
@@ -104,13 +108,17 @@ class _Splitter:
 
 
 def _is_plain_tuple(type_: types.Type) -> bool:
-    return isinstance(type_, (types.Tuple, types.UniTuple)) and not isinstance(type_, types.BaseNamedTuple) and len(type_) > 0
+    return (
+        isinstance(type_, (types.Tuple, types.UniTuple))
+        and not isinstance(type_, types.BaseNamedTuple)
+        and len(type_) > 0
+    )
 
 
 def _fits(items: list[ir.Value], type_: types.BaseTuple) -> bool:
-    return all(isinstance(item, ir.Undefined) or item.type == wanted for item, wanted in zip(items, type_))
+    return all(isinstance(item, ir.Undefined) or item.type == wanted for item, wanted in zip(items, type_, strict=True))
 
 
-def _item_name(pair: tuple[ir.Value, ...], whole: ir.Value) -> str:
-    named = [value.name for value in pair if type(value) is ir.Value and value.name != "t"]
+def _item_name(a: ir.Value, b: ir.Value, whole: ir.Value) -> str:
+    named = [value.name for value in (a, b) if type(value) is ir.Value and value.name != "t"]
     return named[0] if named else whole.name

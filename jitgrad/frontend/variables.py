@@ -125,8 +125,8 @@ class Liveness:
                 found |= self.assigned(item.then) | self.assigned(item.orelse)
             elif isinstance(item, Repeat):
                 found |= self._loop_assigned(item)
-            elif definition(item) is not None:
-                found[self.variables.variable(definition(item))] = None
+            elif (defined := definition(item)) is not None:
+                found[self.variables.variable(defined)] = None
         self._assigned[id(suite)] = found
         return found
 
@@ -147,8 +147,8 @@ class Liveness:
                 live = self._before_loop(item, live)
             elif is_raise(item):
                 live = set()
-            elif definition(item) is not None:
-                live.discard(variable(definition(item)))
+            elif (defined := definition(item)) is not None:
+                live.discard(variable(defined))
             live |= {variable(version) for version in uses(item)}
         return live
 

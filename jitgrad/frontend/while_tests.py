@@ -82,7 +82,7 @@ class _Match:
         first, second = self.blocks[label].body, self.blocks[other].body[start:]
         if len(first) != len(second) or depth > 20:
             return False
-        if not all(self._statements(a, b) for a, b in zip(first[:-1], second[:-1])):
+        if not all(self._statements(a, b) for a, b in zip(first[:-1], second[:-1], strict=True)):
             return False
         a, b = first[-1], second[-1]
         if not (isinstance(a, ir.Branch) and isinstance(b, ir.Branch)) or not self._same(a.cond, b.cond):
@@ -95,7 +95,9 @@ class _Match:
     def _place(self, label: int) -> int:
         """Where a jump to `label` leads through blocks that only jump."""
         seen = set()
-        while len(self.blocks[label].body) == 1 and isinstance(self.blocks[label].body[0], ir.Jump) and label not in seen:
+        while (
+            len(self.blocks[label].body) == 1 and isinstance(self.blocks[label].body[0], ir.Jump) and label not in seen
+        ):
             seen.add(label)
             label = self.blocks[label].body[0].target
         return label
@@ -133,9 +135,13 @@ class _Match:
                 return a.value is b.value
             case ir.Expr():
                 parts, others = a._kws, b._kws
-                return a.op == b.op and parts.keys() == others.keys() and all(self._same(parts[k], others[k]) for k in parts)
+                return (
+                    a.op == b.op
+                    and parts.keys() == others.keys()
+                    and all(self._same(parts[k], others[k]) for k in parts)
+                )
             case list() | tuple():
-                return len(a) == len(b) and all(self._same(x, y) for x, y in zip(a, b))
+                return len(a) == len(b) and all(self._same(x, y) for x, y in zip(a, b, strict=True))
         return a is b or a == b
 
 

@@ -121,7 +121,7 @@ class _Sharing:
         rule = effects.rule_of(op) if isinstance(op, (ir.Call, ir.Method)) else None
         return (
             isinstance(rule, rules.AllocRule)
-            or (isinstance(op, ir.Call) and op.fn in (np.zeros, np.empty, np.ones, np.full, np.eye))
+            or (isinstance(op, ir.Call) and ir.among(op.fn, (np.zeros, np.empty, np.ones, np.full, np.eye)))
             or (isinstance(op, ir.Method) and op.name == "copy")
         )
 

@@ -27,7 +27,7 @@ Map                  an elementwise array expression, as one scalar block run fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -450,6 +450,14 @@ class Program:
     signature: Any
     options: dict[str, Any] = field(default_factory=dict)
     loc: Location | None = None
+
+
+def among(fn: Any, functions: Container[Any]) -> bool:
+    """Whether a callee is one of some functions; callees need not be hashable."""
+    try:
+        return fn in functions
+    except TypeError:
+        return False
 
 
 def walk(block: Block) -> Iterator[Op]:

@@ -317,7 +317,7 @@ def closures(x):
             t = s * z
         return t + x[1]
 
-    g = lambda v: inner(v, z=v) * 2  # noqa: E731
+    g = lambda v: inner(v, z=v) * 2
     return inner(x[2]) + g(x[3])
 
 

@@ -73,7 +73,7 @@ def call(e: Emitter, op: ir.Call) -> None:
             parts = [memory.part(e, v) for v in op.args] + [f"{k}={memory.part(e, v)}" for k, v in op.kwargs.items()]
             e.line(f"{e.dot(op.result)} = {e.use(fn)}({', '.join(parts)})", op.loc)
         e.primal(op)
-    elif fn in effects.IDENTITY or fn in effects.CONTAINERS:
+    elif ir.among(fn, effects.IDENTITY) or ir.among(fn, effects.CONTAINERS):
         if e.active(op.result):
             args = [memory.part(e, v) for v in op.args]
             e.line(f"{e.dot(op.result)} = {e.use(fn)}({', '.join(args)})", op.loc)
@@ -145,8 +145,6 @@ def ruled(e: Emitter, op: ir.Unary | ir.Binary | ir.Call | ir.Method) -> None:
 
 def no_rule(op: ir.Op, rule: Any = None) -> NoRuleError | UnsupportedError:
     """The error for a function whose derivative is not known."""
-    if isinstance(rule, rules.RefusedRule):
-        return UnsupportedError(f"{rule.name} is not supported at {where(op.loc)}: {rule.reason}; {rule.way_out}")
     match op:
         case ir.Method():
             name = f"the method `.{op.name}` of {op.obj.type}"

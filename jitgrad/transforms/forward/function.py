@@ -15,6 +15,7 @@ from jitgrad.runtime.shapes import overlap
 from jitgrad.transforms.forward import calls, elementwise, memory, zeros
 from jitgrad.transforms.forward.emitter import Emitter
 from jitgrad.transforms.forward.writer import DualWriter
+from jitgrad.transforms.refusals import refuse
 from jitgrad.transforms.request import Generated, JvpRequest
 
 HANDLERS: dict[type, Callable[..., Any]] = {
@@ -54,6 +55,7 @@ def emit(program: ir.Program, request: JvpRequest) -> Generated:
     """
     inplace = request.inplace
     activity = Activity(program, request.wrt, request.outs, inplace)
+    refuse(program, activity)
     outs = positions(program, request.outs or ())
     writer = DualWriter(Variables(program, keep=[param for param, _ in outs]))
     e = Emitter(program, activity, writer, HANDLERS)

@@ -158,12 +158,14 @@ class Adjoints:
 
     def zero(self, typ: types.Type) -> str:
         """The zero that an adjoint of a scalar type starts from."""
+        typ = typ.type if isinstance(typ, types.Optional) else typ
         if typ in (types.float64, types.complex128):
             return "0.0" if typ == types.float64 else "0j"
         return f"{self._sweep.dtype(typ)}(0.0)"
 
     def typed(self, typ: types.Type, text: str) -> str:
         """Keep a contribution in the precision of what it belongs to."""
+        typ = typ.type if isinstance(typ, types.Optional) else typ
         if typ in (types.float32, types.complex64):
             return f"{self._sweep.dtype(typ)}({text})"
         return text

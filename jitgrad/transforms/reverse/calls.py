@@ -56,8 +56,6 @@ def pullback(sweep: Sweep, op: ir.Op) -> None:
             allocation(sweep, op, rule)
         case rules.ZeroRule():
             pass
-        case rules.RefusedRule():
-            raise NoRuleError(f"{where(op.loc)}: {rule.name} cannot be differentiated: {rule.reason}; {rule.way_out}")
         case None if isinstance(op, ir.Call) and isinstance(op.fn, Dispatcher):
             recursion.pullback(sweep, op)
         case None if isinstance(op, ir.GetItem) and isinstance(op.base.type, types.BaseTuple):

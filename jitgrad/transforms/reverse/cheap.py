@@ -53,13 +53,15 @@ def is_cheap(op: ir.Op, memory: Memory) -> bool:
         case ir.GetAttr(base=base, attr=attr):
             if isinstance(base.type, types.Array):
                 return attr in ("shape", "size", "ndim", "T", "real", "imag")
-            return isinstance(base.type, (types.BaseTuple, types.Complex, types.Record))
+            return isinstance(base.type, (types.BaseTuple, types.Complex))
         case ir.BuildTuple():
             return True
         case ir.Call(fn=fn):
-            if any(isinstance(v.type, types.Array) for v in op.operands) and fn is not len:
+            if fn is len:
+                return isinstance(op.args[0].type, (types.Array, types.BaseTuple))  # a list may have grown since
+            if any(isinstance(v.type, types.Array) for v in op.operands):
                 return memory.view_of(op.result) is op
-            return fn in CHEAP_CALLS
+            return ir.among(fn, CHEAP_CALLS)
         case ir.Method():
             return memory.view_of(op.result) is op
     return False

@@ -40,6 +40,8 @@ def is_array(typ: types.Type) -> bool:
 
 def is_differentiable(typ: types.Type) -> bool:
     """Whether a leaf of this type can carry a derivative."""
+    if isinstance(typ, types.Optional):
+        return is_differentiable(typ.type)
     if isinstance(typ, types.Array):
         return isinstance(typ.dtype, (types.Float, types.Complex))
     if isinstance(typ, (types.List, types.ListType)):

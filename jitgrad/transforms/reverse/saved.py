@@ -271,12 +271,17 @@ class Saved:
             self.tape_of(loop).strips.append(strip)
         return self.strips[value]
 
+    @staticmethod
+    def counted(loop: ir.Loop) -> bool:
+        """Whether a loop runs all the iterations it counts; one that may break can count to any number."""
+        return loop.count is not None and loop.again is None
+
     def nest(self, loop: ir.Loop) -> list[ir.Loop]:
         """The loops down to `loop`, where all their trip counts are known before the outermost; else none."""
         sweep = self._sweep
         around = [*sweep.scopes.loops(sweep.scopes.at[loop]), loop]
         known = all(
-            x.count is not None and (isinstance(x.count, ir.Literal) or sweep.live(sweep.scopes.home[x.count]))
+            self.counted(x) and (isinstance(x.count, ir.Literal) or sweep.live(sweep.scopes.home[x.count]))
             for x in around
         )
         return around if known else []

@@ -22,6 +22,7 @@ from jitgrad.backend.text import Text
 from jitgrad.backend.writer import Writer
 from jitgrad.errors import UnsupportedError, where
 from jitgrad.program import ir
+from jitgrad.transforms.refusals import refuse
 from jitgrad.transforms.request import VjpRequest
 from jitgrad.transforms.reverse import arrays, calls, control, lists, maps, replay
 from jitgrad.transforms.reverse.adjoints import Adjoints
@@ -49,6 +50,7 @@ class Sweep:
         self.np = self.writer.use(np, "np")
         self.scopes = Scopes(program)
         self.activity = Activity(program, request.wrt, request.outs)
+        refuse(program, self.activity)
         self.replays = replays or {}
         refilled = {loop: found.roots for loop, found in self.replays.items()}
         self.memory = Memory(program, self.scopes, self.activity, refilled)

@@ -1,0 +1,32 @@
+"""Functions that are refused on purpose where they meet a value to differentiate."""
+
+from __future__ import annotations
+
+from jitgrad import rules
+from jitgrad.analysis import effects
+from jitgrad.analysis.activity import Activity
+from jitgrad.errors import NoRuleError, where
+from jitgrad.program import ir
+
+
+def refuse(program: ir.Program, activity: Activity) -> None:
+    """Raise for the first call whose rule refuses an operand that the inputs influence.
+
+    Raises
+    ------
+    NoRuleError
+        For a `RefusedRule`, and for a `ZeroRule` that holds only while its operands are constants (draws
+        by rejection, whose parameter changes which draws are accepted).
+    """
+    for op in ir.walk(program.body):
+        if not isinstance(op, (ir.Call, ir.Method)):
+            continue
+        rule = effects.rule_of(op)
+        if isinstance(rule, rules.RefusedRule):
+            reason, way_out = rule.reason, rule.way_out
+        elif isinstance(rule, rules.ZeroRule) and rule.active_reason:
+            reason, way_out = rule.active_reason, rule.active_way_out
+        else:
+            continue
+        if any(activity.varied(value) for value in op.operands):
+            raise NoRuleError(f"{where(op.loc)}: {rule.name} cannot be differentiated: {reason}; {way_out}")

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Two test processes fill two cores; BLAS threads on top of them would only wait for each other.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: mnist test slow examples lint format clean
+.PHONY: mnist test slow examples docs lint format clean
 .DELETE_ON_ERROR:
 
 mnist: $(VENV)/.cli
@@ -20,6 +20,9 @@ slow: $(VENV)/.dev
 examples: $(VENV)/.dev
 	$(PYTEST) tests/examples
 
+docs: $(VENV)/.dev
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -30,7 +33,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .cache build dist *.egg-info
+	rm -rf $(VENV) .cache build dist docs/_build *.egg-info
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -5,7 +5,8 @@
 
 Every ``python`` block of a file is run, all in one namespace. A ``text`` block that follows one (as the next
 block of the file) holds what it prints; where it ends in an exception, the last line is ``ErrorClass: message``.
-White space does not count, so long lines may be broken. Other blocks (``sh``, none) are left alone.
+White space does not count, so long lines may be broken, nor do memory addresses. Other blocks (``sh``, none) are
+left alone.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 WIDTH = 118
+ADDRESS = re.compile(r"(?<=#|x)[0-9a-f]{6,}")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -61,7 +63,15 @@ def run(example: Example, namespace: dict, *, writing: bool = False) -> str:
             if not expected:
                 raise
             print(f"{type(error).__name__}: {error}")
+            if writing and type(error).__name__ not in (example.shown or ""):
+                print(f"line {example.line} raises {type(error).__name__}", file=sys.stderr)
     return printed.getvalue()
+
+
+def same(printed: str, shown: str) -> bool:
+    """Whether two texts are equal but for white space and memory addresses."""
+    one, other = (ADDRESS.sub("...", text).split() for text in (printed, shown))
+    return one == other
 
 
 def differences(path: Path) -> list[str]:
@@ -71,7 +81,7 @@ def differences(path: Path) -> list[str]:
     for example in examples(path.read_text()):
         printed = run(example, namespace)
         shown = example.shown or ""
-        if printed.split() != shown.split():
+        if not same(printed, shown):
             difference = difflib.ndiff(shown.splitlines(), _wrapped(printed).splitlines())
             messages.append(f"{path.name}:{example.line} prints something else\n" + "\n".join(difference))
     return messages
@@ -86,14 +96,14 @@ def write(path: Path) -> None:
         if found.span is None:
             if printed:
                 print(f"{path.name}:{found.line} prints, but no text block follows:\n{printed}")
-        elif printed.split() != (found.shown or "").split():
+        elif not same(printed, found.shown or ""):
             text = text[: found.span[0]] + _wrapped(printed) + text[found.span[1] :]
     path.write_text(text)
 
 
 def _wrapped(printed: str) -> str:
     lines = []
-    for line in printed.splitlines():
+    for line in printed.rstrip().splitlines():
         keep = len(line) <= WIDTH
         lines += [line] if keep else textwrap.wrap(line, WIDTH, subsequent_indent="    ", break_on_hyphens=False)
     return "".join(f"{line.rstrip()}\n" for line in lines)

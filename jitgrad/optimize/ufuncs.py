@@ -69,7 +69,8 @@ def _store_into(op: ir.Call, values: dict[ir.Value, ir.Value]) -> list[ir.Op] | 
 def _scalar_loops(op: ir.Call, values: dict[ir.Value, ir.Value]) -> list[ir.Op]:
     """A call of a vectorized function as loops around its scalar function."""
     ranks = tuple(v.type.ndim if isinstance(v.type, types.Array) else None for v in op.args)
-    applied = frontend.read(_loop_function(op.fn, ranks, op.result.type), tuple(types.unliteral(v.type) for v in op.args))
+    argtypes = tuple(types.unliteral(v.type) for v in op.args)
+    applied = frontend.read(_loop_function(op.fn, ranks, op.result.type), argtypes)
     inside = dict(zip(applied.params, op.args, strict=True))
     block = clone_block(applied.body, inside)
     values[op.result] = inside.get(applied.result, applied.result)

@@ -271,13 +271,18 @@ def _asarray_push(dot, out_dtype):
     return np.asarray(dot, out_dtype)
 
 
+def _source(types):
+    """The type of what the array is made of: both functions name it their own way."""
+    return types["object"] if "object" in types else types["a"]
+
+
 def _array_tangent(types):
-    t = next(iter(types.values()))
+    t = _source(types)
     return copy if is_array(t) else _asarray_push if is_number(t) else _array_push
 
 
 def _buildable(types):
-    t = next(iter(types.values()))
+    t = _source(types)
     return is_array(t) or _depth(t) is not None
 
 

@@ -7,6 +7,7 @@ from jitgrad.analysis import effects
 from jitgrad.analysis.activity import Activity
 from jitgrad.errors import NoRuleError, where
 from jitgrad.program import ir
+from jitgrad.rules.registry import function_name
 
 
 def refuse(program: ir.Program, activity: Activity) -> None:
@@ -29,4 +30,5 @@ def refuse(program: ir.Program, activity: Activity) -> None:
         else:
             continue
         if any(activity.varied(value) for value in op.operands):
-            raise NoRuleError(f"{where(op.loc)}: {rule.name} cannot be differentiated: {reason}; {way_out}")
+            name = f"the method {op.name}" if isinstance(op, ir.Method) else function_name(op.fn)
+            raise NoRuleError(f"{where(op.loc)}: {name} cannot be differentiated: {reason}; {way_out}")

@@ -296,7 +296,8 @@ def unpacks_array(x):
 
 
 def calls(x):
-    return helper(x[0]) + helper(x[1], 3.0) + with_rest(x[0]) + with_rest(x[2], 1.0, 5.0, 6.0) + longest(x[0], x[1]) + helper(power=2, x=x[3])
+    named = helper(x[1], 3.0) + helper(power=2, x=x[3])
+    return helper(x[0]) + with_rest(x[0]) + with_rest(x[2], 1.0, 5.0, 6.0) + longest(x[0], x[1]) + named
 
 
 def star_call(x):
@@ -412,7 +413,8 @@ def casts(x, n):
     a = np.float32(x) + np.float64(n) + float(n) + int(x)
     b = n // 2 + n % 3 + 2**n + n**2 + x**2 + (n & 3) + (n << 2)
     c = bool(n) and not n == 3
-    return a, b, c, np.int32(n) + np.uint8(3), complex(x, n).imag, abs(-n), round(x), min(x, n, 2), max(x, 1.0), divmod(n, 3)
+    d = np.int32(n) + np.uint8(3)
+    return a, b, c, d, complex(x, n).imag, abs(-n), round(x), min(x, n, 2), max(x, 1.0), divmod(n, 3)
 
 
 def chained(a, b, c):
@@ -476,15 +478,16 @@ def parallel_loop(m):
 
 
 FEATURES = [
-    (plain, X), (branches, 2.0, 1.0), (branches, -1.0, 1.0), (branches, 3, 3), (undefined_on_a_path, 1.5), (types_widen, 6),
-    (float_from_break, X), (all_ranges, 7, 2), (nested_returns, M, 5.0), (nested_returns, M, 99.0), (item_after_the_loop, X),
-    (while_continue, 30, X), (while_continue, 5, X), (while_true_many_exits, X), (for_that_always_leaves, X),
-    (for_that_always_leaves, X[:0]), (iterations, X, M), (comprehensions, X, 3), (growing_list, 9), (lists, X), (typed_list, X),
-    (dictionaries, X), (sets, 4), (index_iterators, M), (tuples, X), (named_tuples, Pair(1.0, 2.5)), (unpacks_array, X), (calls, X),
-    (star_call, X), (recursion, 5), (closures, X), (function_argument, helper, factorial, 3.0), (functions_in_tuple, 0.5),
-    (string_flags, 2.0, "double"), (string_flags, 2.0, "triple"), (none_default, 2.0), (none_default, 2.0, 1.0),
-    (none_default, 2.0, None, 3.0), (star_args, 1.0, 2.5, 3.5), (optional, 1.0), (optional, -1.0), (augmented, X, M),
-    (indexing, X, M, 1), (globals_and_constants, 2.0), (raises, 4.0), (casts, 2.7, 3), (chained, 1, 2, 3),
-    (conditional_chain, 0.5), (many_returns, 1), (many_returns, 3), (many_returns, 6), (many_returns, 9), (generator_sum, X),
+    (plain, X), (branches, 2.0, 1.0), (branches, -1.0, 1.0), (branches, 3, 3), (undefined_on_a_path, 1.5),
+    (types_widen, 6), (float_from_break, X), (all_ranges, 7, 2), (nested_returns, M, 5.0), (nested_returns, M, 99.0),
+    (item_after_the_loop, X), (while_continue, 30, X), (while_continue, 5, X), (while_true_many_exits, X),
+    (for_that_always_leaves, X), (for_that_always_leaves, X[:0]), (iterations, X, M), (comprehensions, X, 3),
+    (growing_list, 9), (lists, X), (typed_list, X), (dictionaries, X), (sets, 4), (index_iterators, M), (tuples, X),
+    (named_tuples, Pair(1.0, 2.5)), (unpacks_array, X), (calls, X), (star_call, X), (recursion, 5), (closures, X),
+    (function_argument, helper, factorial, 3.0), (functions_in_tuple, 0.5), (string_flags, 2.0, "double"),
+    (string_flags, 2.0, "triple"), (none_default, 2.0), (none_default, 2.0, 1.0), (none_default, 2.0, None, 3.0),
+    (star_args, 1.0, 2.5, 3.5), (optional, 1.0), (optional, -1.0), (augmented, X, M), (indexing, X, M, 1),
+    (globals_and_constants, 2.0), (raises, 4.0), (casts, 2.7, 3), (chained, 1, 2, 3), (conditional_chain, 0.5),
+    (many_returns, 1), (many_returns, 3), (many_returns, 6), (many_returns, 9), (generator_sum, X),
     (print_something, 3), (pass_and_empty, 3), (returns_none, X), (parallel_loop, M),
 ]  # fmt: skip

@@ -48,7 +48,11 @@ def knows_ufuncs_only(fn):
 
 
 def calls_of(program):
-    return [op for op in ir.walk(program.body) if isinstance(op, (ir.Call, ir.Method)) and getattr(op, "fn", None) is not len]
+    return [
+        op
+        for op in ir.walk(program.body)
+        if isinstance(op, (ir.Call, ir.Method)) and getattr(op, "fn", None) is not len
+    ]
 
 
 def uses_overloads(x, s):
@@ -88,7 +92,9 @@ def test_what_calls_unknown_functions_of_floats_stays_a_call():
     assert call.fn is np.linalg.cond
 
 
-@pytest.mark.parametrize("fn", [lambda x: np.vander(x, 3), lambda x: np.geomspace(1.0, x[0], 3), lambda x: np.ediff1d(x)])
+@pytest.mark.parametrize(
+    "fn", [lambda x: np.vander(x, 3), lambda x: np.geomspace(1.0, x[0], 3), lambda x: np.ediff1d(x)]
+)
 def test_numpy_functions_compute_the_same(fn):
     check_round_trip(fn, X.copy())
 

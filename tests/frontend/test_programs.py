@@ -236,7 +236,9 @@ def test_merged_tuples_are_split():
 
     program = program_of(f, X)
     assert not [op for op in ir.walk(program.body) if isinstance(op, ir.BuildTuple)]
-    assert not [value for op in ir.walk(program.body) for value in op.results if isinstance(value.type, types.BaseTuple)]
+    assert not [
+        value for op in ir.walk(program.body) for value in op.results if isinstance(value.type, types.BaseTuple)
+    ]
 
 
 def test_index_is_flat():

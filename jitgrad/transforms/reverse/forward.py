@@ -136,7 +136,7 @@ class ForwardSweep:
             writer.line(f"{index} = 0")
         header = "while True:" if op.count is None else f"for {index} in range({writer.name(op.count)}):"
         with writer.indented(header, op.loc):
-            if tape is not None and not self._saved.counted(op):
+            if tape is not None and self._saved.full_count(op) is None:
                 position = self._sweep.positions[op]
                 for strip in tape.strips:
                     if strip.cursor is None:
@@ -161,13 +161,14 @@ class ForwardSweep:
 
     def _reserve(self, op: ir.Loop, tape: LoopTape) -> None:
         """Room for all iterations of a counted loop, once, before it runs."""
-        if not self._saved.counted(op):
+        count = self._saved.full_count(op)
+        if count is None:
             return
         first = f"{tape.base} + " if tape.base is not None else ""
         for strip in tape.strips:
             if strip.cursor is None:
-                count = self._writer.name(op.count)
-                self._writer.line(f"{strip.name} = {self._saved.grow()}({strip.name}, {first}{count})")
+                size = f"{first}{self._writer.name(count)}"
+                self._writer.line(f"{strip.name} = {self._saved.grow()}({strip.name}, {size})")
 
     def _store(self, value: ir.Value) -> None:
         """Write a value to its strip, where it has one."""
@@ -180,7 +181,8 @@ class ForwardSweep:
             put = writer.use(runtime.put(value.type.ndim), "put")
             writer.line(f"{put}({strip.name}, {self._sweep.positions[loop]}, {name})")
         elif strip.cursor is not None:
-            left = "" if not self._saved.counted(loop) else f" * ({writer.name(loop.count)} - {writer.name(loop.index)})"
+            count = self._saved.full_count(loop)
+            left = "" if count is None else f" * ({writer.name(count)} - {writer.name(loop.index)})"
             writer.line(f"{strip.name} = {self._saved.grow()}({strip.name}, {strip.cursor} + {name}.size{left})")
             writer.line(f"{writer.use(runtime.store, 'store')}({strip.name}, {strip.cursor}, {name})")
             writer.line(f"{strip.cursor} += {name}.size")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from numba.core import types
 
+from jitgrad.analysis import activity
 from jitgrad.program import ir
 from jitgrad.runtime import lists as runtime
 from jitgrad.transforms.reverse.leaves import is_array
@@ -28,10 +29,11 @@ def zeros(sweep: Sweep, value: ir.Value) -> str:
         raise sweep.fail(
             sweep.scopes.definition[value], f"the list {value.name} is made inside a loop", "make an array there"
         )  # fmt: skip
-    if sweep.memory.written(value) and is_array(value.type.dtype):
-        stores = [op for op in sweep.memory.stores_of(value) if not isinstance(op, ir.Method)]
-        if stores:
-            raise sweep.fail(stores[0], f"an array in the list {value.name} is written in place", "use one array")
+    tree = sweep.activity.tree(value)
+    items = [] if tree is None or is_list(value.type.dtype) else activity.leaves(tree.find().item)
+    for cell in items:  # their adjoints would have to be shared with those of the arrays they are
+        for op in sweep.memory.stores.get(cell, []) if is_array(value.type.dtype) else []:
+            raise sweep.fail(op, f"an array in the list {value.name} is written in place", "use one array")
     name = "zero_arrays" if is_array(value.type.dtype) else "zero_numbers"
     if isinstance(value.type, types.ListType):
         name = f"typed_{name}"

@@ -186,10 +186,10 @@ def _gradient(sweep: Sweep, argument: Argument) -> str:
 
 def _return(sweep: Sweep, request: VjpRequest, call: list[Argument], result: str, gradients: list[str]) -> None:
     writer, program = sweep.writer, sweep.program
-    grads = gradients[0] if request.single else "(" + "".join(g + ", " for g in gradients).rstrip() + ")"
     if request.into:
         writer.line(f"return {result}" if request.value else "return None")
         return
+    grads = gradients[0] if request.single else "(" + "".join(g + ", " for g in gradients).rstrip() + ")"
     if request.seed == "argument":
         if request.outs is not None:
             parts = [] if isinstance(program.result.type, types.NoneType) else [result]

@@ -272,18 +272,16 @@ class Saved:
         return self.strips[value]
 
     @staticmethod
-    def counted(loop: ir.Loop) -> bool:
-        """Whether a loop runs all the iterations it counts; one that may break can count to any number."""
-        return loop.count is not None and loop.again is None
+    def full_count(loop: ir.Loop) -> ir.Value | None:
+        """The count of a loop that runs all its iterations; None for one that may break: it can count to any number."""
+        return loop.count if loop.again is None else None
 
     def nest(self, loop: ir.Loop) -> list[ir.Loop]:
         """The loops down to `loop`, where all their trip counts are known before the outermost; else none."""
         sweep = self._sweep
         around = [*sweep.scopes.loops(sweep.scopes.at[loop]), loop]
-        known = all(
-            self.counted(x) and (isinstance(x.count, ir.Literal) or sweep.live(sweep.scopes.home[x.count]))
-            for x in around
-        )
+        counts = [self.full_count(x) for x in around]
+        known = all(n is not None and (isinstance(n, ir.Literal) or sweep.live(sweep.scopes.home[n])) for n in counts)
         return around if known else []
 
     def tape_of(self, loop: ir.Loop) -> LoopTape:

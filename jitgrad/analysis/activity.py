@@ -163,7 +163,7 @@ class Activity:
                         flow(tree(item), part)
             case ir.BuildList():
                 for item in op.items:
-                    flow(tree(item), _elements(tree(op.result)))
+                    flow(tree(item), elements(tree(op.result)))
             case ir.GetItem():
                 self._getitem(op)
             case ir.SetItem():
@@ -195,7 +195,7 @@ class Activity:
                     flow(part, result)
         elif of == structure.LIST and isinstance(base, Cell):
             whole = effects.is_slice(op.index[0])  # a new list of the same elements
-            flow(_elements(base), _elements(result) if whole else result)
+            flow(elements(base), elements(result) if whole else result)
         elif effects.is_copy(op):
             depend(base, result)
         else:
@@ -206,7 +206,7 @@ class Activity:
         if structure.kind(op.base.type) == structure.LIST and isinstance(base, Cell):
             base.find().written = True
             whole = effects.is_slice(op.index[0]) and isinstance(value, Cell)
-            flow(_elements(value) if whole else value, _elements(base))
+            flow(elements(value) if whole else value, elements(base))
         else:
             self._store(op.base, op.value)
 
@@ -266,7 +266,7 @@ class Activity:
         tree = self.tree(part.value)
         if part.position is not None:
             return tree[part.position] if isinstance(tree, tuple) else None
-        return _elements(tree) if part.item else tree
+        return elements(tree) if part.item else tree
 
 
 def star_parameter(program: ir.Program) -> ir.Value | None:
@@ -292,7 +292,7 @@ def _plant(ty: types.Type) -> Tree:
     return Cell()
 
 
-def _elements(tree: Tree) -> Tree:
+def elements(tree: Tree) -> Tree:
     """The tree of a list's elements."""
     return tree.find().item if isinstance(tree, Cell) else None
 

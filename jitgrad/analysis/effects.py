@@ -123,7 +123,7 @@ def is_slice(item: ir.IndexItem) -> bool:
 
 def is_copy(op: ir.GetItem) -> bool:
     """Whether indexing makes a new array (a fancy or boolean index) and not a view or a number."""
-    if structure.kind(op.result.type) is None or not isinstance(structure.strip(op.result.type), types.Array):
+    if not isinstance(structure.strip(op.result.type), types.Array):
         return False
     return any(isinstance(v.type, (types.Array, types.List, types.ListType)) for v in ir.index_values(op.index))
 

@@ -99,14 +99,10 @@ def loop(sweep: Sweep, op: ir.Loop) -> None:
     index = writer.name(op.index)
     outer, body_scope = sweep.scope, scopes.of[op.body]
     before = writer.here.section()
-    header = (
-        f"for {index} in range({trips}):"
-        if _ascending(sweep, op, active)
-        else f"for {index} in range({trips} - 1, -1, -1):"
-    )
     nested = not sweep.live(scopes.at[op])
     sweep.positions[op] = f"{sweep.saved.tape_of(op).base} + {index}" if nested else index
-    with writer.into(writer.here.suite(header)):
+    suite = writer.here.suite(f"for {index} in range({trips} - 1, -1, -1):")
+    with writer.into(suite):
         if op in sweep.replays:
             ForwardSweep(sweep).replay(op)
         sweep.open(body_scope)
@@ -128,6 +124,8 @@ def loop(sweep: Sweep, op: ir.Loop) -> None:
             handed.append((incoming[k, leaf.path], name))
         for target, name in handed:
             writer.line(f"{target} = {name}")
+    if _ascending(sweep, op, active):
+        suite.header = f"for {index} in range({trips}):"
     tape = sweep.saved.tapes.get(op)
     if tape is not None and tape.base is not None and tape.strips:
         before.line(f"{tape.base} -= {_count(sweep, op, trips)}")
@@ -163,8 +161,12 @@ def _count(sweep: Sweep, op: ir.Loop, trips: str) -> str:
 def _ascending(sweep: Sweep, op: ir.Loop, active: list) -> bool:
     """Whether the order of iterations does not matter backwards, so that the natural one can be kept.
 
-    True where no adjoint is carried except through plain sums, and adjoint memory is only added to.
+    True where no adjoint is carried except through plain sums, adjoint memory is only added to, and what is
+    taped can be read in any order. To be asked once the body is written and its tape is known.
     """
+    tape = sweep.saved.tapes.get(op)
+    if tape is not None and any(strip.cursor is not None for strip in tape.strips):
+        return False
     for k, leaf in active:
         if is_array(leaf.type) or not _is_sum(op, k, sweep):
             return False
@@ -172,8 +174,6 @@ def _ascending(sweep: Sweep, op: ir.Loop, active: list) -> bool:
         if any(sweep.is_active(target) for target in written_values(inner)):
             return False
         if isinstance(inner, (ir.Call, ir.Method)) and any(isinstance(v.type, types.Array) for v in inner.operands):
-            return False
-        if isinstance(inner, ir.Loop) and sweep.saved.tapes.get(inner) is not None:
             return False
     return not any(isinstance(inner, ir.Loop) for inner in ir.walk(op.body))
 

@@ -29,8 +29,7 @@ def zeros(sweep: Sweep, value: ir.Value) -> str:
         raise sweep.fail(
             sweep.scopes.definition[value], f"the list {value.name} is made inside a loop", "make an array there"
         )  # fmt: skip
-    tree = sweep.activity.tree(value)
-    items = [] if tree is None or is_list(value.type.dtype) else activity.leaves(tree.find().item)
+    items = () if is_list(value.type.dtype) else activity.leaves(activity.elements(sweep.activity.tree(value)))
     for cell in items:  # their adjoints would have to be shared with those of the arrays they are
         for op in sweep.memory.stores.get(cell, []) if is_array(value.type.dtype) else []:
             raise sweep.fail(op, f"an array in the list {value.name} is written in place", "use one array")

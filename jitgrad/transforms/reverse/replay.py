@@ -84,7 +84,8 @@ def _nest_of(root: ir.Value, loop: ir.Loop, sweep: Sweep) -> set[ir.Op] | None:
         if around is None or not (isinstance(op, ir.SetItem) or cheap.is_cheap(op, memory)):
             return None
         if isinstance(op, ir.GetItem) and isinstance(op.base.type, types.Array):
-            if not (memory.intact(op, op.base) or covered(op, loop, scopes, memory)):
+            own = memory.root(op.base) is root and covered(op, loop, scopes, memory)
+            if not own and not memory.intact(op, op.base):
                 return None
         ops.add(op)
         wanted = list(op.operands)

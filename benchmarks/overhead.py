@@ -39,7 +39,7 @@ jitgrad.grad(PROGRAMS[{name!r}], argnums=WRT[{name!r}])(*inputs({name!r}))
 print(json.dumps([imported - start, time.perf_counter() - start]))
 """
 
-# CPU time, as compilation is one thread's work. The trivial function pays for what Numba and LLVM set up at the
+# CPU time, as one thread compiles. The trivial function pays for what Numba and LLVM set up at the
 # first compilation of a process.
 COLD_SCRIPT = """
 import json, time

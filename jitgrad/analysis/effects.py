@@ -7,6 +7,7 @@ import operator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numba import literal_unroll, literally, typeof
 from numba.core import types
 from numba.core.dispatcher import Dispatcher
@@ -172,7 +173,12 @@ def _ruled(op: ir.Op, rule: Any) -> Effect:
         case rules.ArrayRule():
             bound = binding(op, rule)
             if rule.is_view(binding_types(op, bound)):
-                return Effect(depends=(), views=next(iter(bound.values())))
+                viewed = next(iter(bound.values()))
+                if isinstance(viewed, tuple):  # *args
+                    return Effect(depends=(), views=viewed[0]) if len(viewed) == 1 else Effect(escapes=True)
+                return Effect(depends=(), views=viewed)
+        case rules.ScalarRule() if isinstance(op, ir.Call) and isinstance(op.fn, np.ufunc) and len(op.args) > op.fn.nin:
+            return Effect(writes=(op.args[-1],), mixes=True, aliases=op.args[-1])
     return Effect()
 
 

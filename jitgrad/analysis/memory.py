@@ -120,7 +120,8 @@ class Memory:
         """Whether `store` may run after `op` and touch what it read, in one iteration of the `skip` outermost loops."""
         scopes = self._scopes
         common = [loop for loop in scopes.loops(scopes.at[op])[skip:] if loop in scopes.loops(scopes.at[store])]
-        born = scopes.loops(scopes.home[value]) if value in scopes.home else []
+        root = self.root(value)
+        born = scopes.loops(scopes.home[root]) if root in scopes.home else []
         later_iteration = [loop for loop in common if loop not in born]
         if later_iteration:
             return not disjoint.later_iterations(op, store, later_iteration, scopes)

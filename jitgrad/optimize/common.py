@@ -44,6 +44,8 @@ class _Sharing:
                 self.replaced[op.results[0]] = table[key][0]
                 continue
             kept.append(op)
+            if isinstance(op, ir.Map):
+                self._merge_inputs(op)
             if op.blocks:
                 if isinstance(op, ir.Loop):
                     self._forget(op, table)
@@ -53,6 +55,19 @@ class _Sharing:
             if key is not None:
                 table[key] = (op.results[0], root)
         block.ops = kept
+
+    def _merge_inputs(self, op: ir.Map) -> None:
+        """Give an array that enters a map twice one element."""
+        first: dict[Hashable, ir.Value] = {}
+        kept = []
+        for k, (value, param) in enumerate(zip(op.inputs, op.params, strict=True)):
+            same = self._same(value)
+            if same in first:
+                self.replaced[param] = first[same]
+            else:
+                first[same] = param
+                kept.append(k)
+        op.inputs, op.params = ([part[k] for k in kept] for part in (op.inputs, op.params))
 
     def _same(self, value: ir.Value) -> Hashable:
         while value in self.replaced:

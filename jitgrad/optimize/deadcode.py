@@ -6,6 +6,9 @@ around a loop go too.
 
 from __future__ import annotations
 
+import random
+
+import numpy as np
 from numba.core import types
 
 from jitgrad import rules
@@ -34,9 +37,22 @@ def has_effect(op: ir.Op) -> bool:
         case ir.Call() | ir.Method():
             rule = effects.rule_of(op)
             pure = isinstance(rule, (rules.ScalarRule, rules.ArrayRule, rules.AllocRule, rules.ZeroRule))
-            random = isinstance(rule, rules.ZeroRule) and "random" in str(getattr(op, "fn", ""))
-            return not pure or random or bool(written_values(op))
+            return not pure or _draws(op) or _may_fail(op) or bool(written_values(op))
     return True
+
+
+def _draws(op: ir.Call | ir.Method) -> bool:
+    """Whether a call moves a random stream on: then the draws after it depend on it."""
+    if isinstance(op, ir.Method):
+        return isinstance(op.obj.type, types.NumPyRandomGeneratorType)
+    owner = getattr(op.fn, "__self__", None)
+    module = getattr(op.fn, "__module__", None) or ""
+    return isinstance(owner, (np.random.RandomState, random.Random)) or module.startswith(("numpy.random", "random"))
+
+
+def _may_fail(op: ir.Call | ir.Method) -> bool:
+    """Whether a call that looks pure raises for some arguments, so that it may stand as a check."""
+    return isinstance(op, ir.Call) and (getattr(op.fn, "__module__", None) or "").startswith("numpy.linalg")
 
 
 class _Marks:

@@ -47,10 +47,11 @@ def _needs_loop(op: ir.InplaceBinary, definitions: dict[ir.Value, ir.Op]) -> boo
     if op.fn in (operator.add, operator.sub) or not isinstance(op.rhs.type, types.Array):
         return False
     # the parts of one array may overlap; one and the same array is read element by element as well
-    return op.rhs is not op.lhs and _root(op.rhs, definitions) is _root(op.lhs, definitions) or op.rhs is op.lhs
+    return op.rhs is not op.lhs and root(op.rhs, definitions) is root(op.lhs, definitions) or op.rhs is op.lhs
 
 
-def _root(value: ir.Value, definitions: dict[ir.Value, ir.Op]) -> ir.Value:
+def root(value: ir.Value, definitions: dict[ir.Value, ir.Op]) -> ir.Value:
+    """The array that `value` is, or is a view of."""
     while (op := definitions.get(value)) is not None:
         base = op.operand if isinstance(op, ir.Cast) else viewed(op)
         if base is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from jitgrad import rules
 from jitgrad.analysis import effects
 from jitgrad.analysis.activity import Activity
@@ -23,7 +25,9 @@ def refuse(program: ir.Program, activity: Activity) -> None:
         if not isinstance(op, (ir.Call, ir.Method)):
             continue
         rule = effects.rule_of(op)
-        if isinstance(rule, rules.RefusedRule):
+        if isinstance(op, ir.Call) and isinstance(op.fn, np.ufunc) and len(op.args) > op.fn.nin:
+            reason, way_out = "its output may overlap an input", "write out[:] = ... of a copy"
+        elif isinstance(rule, rules.RefusedRule):
             reason, way_out = rule.reason, rule.way_out
         elif isinstance(rule, rules.ZeroRule) and rule.active_reason:
             reason, way_out = rule.active_reason, rule.active_way_out

@@ -142,7 +142,10 @@ def _examine(sample: Sample, library) -> Outcome:
     if sample.float32:
         tolerance = TOLERANCE32
         after = flat.args(flat.point, True)
-        value32 = function(*after)
+        try:
+            value32 = function(*after)
+        except Exception as error:  # a variable that would be float32 on one path and float64 on another
+            return Outcome(INVALID, _first_line(error))
         if abs(value32 - value) > 1e-4 * max(1.0, abs(value)):
             return Outcome(NOT_SMOOTH, "another branch in float32")
         value = value32

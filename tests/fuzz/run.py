@@ -56,9 +56,8 @@ def work(seeds: list[int], out: Path | None, shrink_seconds: float, quick: bool)
 
 
 def alike(outcome, first) -> bool:
-    """The same failure: the same kind, and for an error the same exception class."""
-    same = outcome.detail.split(":")[0] == first.detail.split(":")[0]
-    return outcome.kind == first.kind and (outcome.kind == "wrong" or same)
+    """The same failure: the same kind, and for an error the same words at the start of its message."""
+    return outcome.kind == first.kind and (outcome.kind == "wrong" or outcome.detail[:110] == first.detail[:110])
 
 
 def _follow(stream, lines: queue.Queue) -> None:

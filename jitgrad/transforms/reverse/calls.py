@@ -139,6 +139,7 @@ def array(sweep: Sweep, op: ir.Op, rule: rules.ArrayRule) -> None:
     for param in [p for p in active if lists.is_list(bound[p].type)]:
         lists.from_array(sweep, op, bound[param], ct)
         active.remove(param)
+    fresh = type(rule) is rules.ArrayRule  # what a user's own function returns may be what it was given
     covered: set[str] = set()
     for params, fn, needs in rule.pullbacks(active, typed):
         covered.update(params)
@@ -147,7 +148,7 @@ def array(sweep: Sweep, op: ir.Op, rule: rules.ArrayRule) -> None:
         text = f"{name}({', '.join([ct, *texts])})"
         targets = [(bound[p], leaf.path) for p in params for leaf in leaves(bound[p]) if sweep.active(leaf)]
         if len(params) == 1 and not isinstance(bound[params[0]].type, types.BaseTuple):
-            sweep.adjoints.add(bound[params[0]], text)
+            sweep.adjoints.add(bound[params[0]], text, fresh=fresh)
             continue
         parts = sweep.writer.fresh("parts")
         sweep.writer.line(f"{parts} = {text}", op.loc)
@@ -155,7 +156,7 @@ def array(sweep: Sweep, op: ir.Op, rule: rules.ArrayRule) -> None:
             for value, path in targets:
                 if value is bound[param]:
                     at = (*((k,) if len(params) > 1 else ()), *path)
-                    sweep.adjoints.add(value, sweep.path_text(parts, at), path)
+                    sweep.adjoints.add(value, sweep.path_text(parts, at), path, fresh=fresh)
 
     missing = [p for p in active if p not in covered and rule.differentiable(p)]
     if missing:

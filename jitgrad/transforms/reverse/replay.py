@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from numba.core import types
 
 from jitgrad.analysis import disjoint
+from jitgrad.analysis.activity import leaves
 from jitgrad.analysis.memory import Memory, written_values
 from jitgrad.analysis.scopes import Scopes
 from jitgrad.program import ir
@@ -68,6 +69,9 @@ def _nest_of(root: ir.Value, loop: ir.Loop, sweep: Sweep) -> set[ir.Op] | None:
     """The operations of an iteration of `loop` that fill the scratch array `root`, or None if not legal."""
     scopes, memory = sweep.scopes, sweep.memory
     if root in sweep.program.params or loop in scopes.loops(scopes.home[root]):
+        return None
+    result = set(leaves(sweep.activity.tree(sweep.program.result)))
+    if sweep.activity.alias_class(root) in result:  # the caller must get it as the forward sweep left it
         return None
     if scopes.home[root].loop is not None or isinstance(scopes.definition.get(root), (ir.Loop, ir.If)):
         return None

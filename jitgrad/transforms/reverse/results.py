@@ -124,21 +124,22 @@ def _seed(sweep: Sweep, request: VjpRequest, call: list[Argument], extra: list[s
 def _refuse_overlaps(sweep: Sweep, call: list[Argument]) -> None:
     """Arguments that share memory are one array to the primal and two to us: refuse if it writes there."""
     writer = sweep.writer
-    arrays = [a for a in call if is_array(a.type) and is_differentiable(a.type) and not a.path]
-    for k, one in enumerate(arrays):
-        for other in arrays[k + 1 :]:
-            values = (one.value, other.value)
-            if one.type.dtype != other.type.dtype or not any(map(sweep.is_active, values)):
+    arrays = [
+        (argument.label + "".join(f"[{k}]" for k in leaf.path[len(argument.path) :]), leaf)
+        for argument in call
+        for leaf in leaves(argument.value)
+        if leaf.path[: len(argument.path)] == argument.path and is_array(leaf.type) and is_differentiable(leaf.type)
+    ]
+    for k, (label, one) in enumerate(arrays):
+        for other_label, other in arrays[k + 1 :]:
+            pair = (one, other)
+            if one.type.dtype != other.type.dtype or not any(map(sweep.active, pair)):
                 continue
-            if not any(map(sweep.memory.written, values)):
+            if not any(map(sweep.written, pair)):
                 continue
-            text = (
-                f"{one.label} and {other.label} of {sweep.program.name} overlap in memory, "
-                "and it writes into one; pass a copy"
-            )
-            with writer.indented(
-                f"if {writer.use(overlap, 'overlap')}({writer.name(one.value)}, {writer.name(other.value)}):"
-            ):
+            text = f"{label} and {other_label} of {sweep.program.name} overlap in memory, and it writes into one; pass a copy"
+            names = [sweep.path_text(writer.name(leaf.value), leaf.path) for leaf in pair]
+            with writer.indented(f"if {writer.use(overlap, 'overlap')}({', '.join(names)}):"):
                 writer.line(f"raise ValueError({text!r})")
 
 

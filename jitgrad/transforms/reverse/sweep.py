@@ -85,6 +85,15 @@ class Sweep:
             tree = tree[k] if isinstance(tree, tuple) else None
         return tree is not None and not isinstance(tree, tuple) and self.activity.active_cell(tree)
 
+    def written(self, leaf: Leaf) -> bool:
+        """Whether anything writes into the memory of an array leaf."""
+        if not leaf.path:
+            return self.memory.written(leaf.value)
+        tree = self.activity.tree(leaf.value)
+        for k in leaf.path:
+            tree = tree[k] if isinstance(tree, tuple) else None
+        return tree is None or isinstance(tree, tuple) or bool(self.memory.stores.get(tree.find()))
+
     def is_active(self, value: ir.Value) -> bool:
         """Whether any leaf of a value needs an adjoint."""
         return not isinstance(value, (ir.Literal, ir.Global, ir.Undefined)) and self.activity.active(value)

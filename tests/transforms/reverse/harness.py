@@ -9,14 +9,17 @@ from __future__ import annotations
 import operator
 import types
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 from numba import njit, typeof
 from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
 
 from jitgrad import frontend
+from jitgrad.backend.dispatcher import Derivative
 from jitgrad.optimize import optimize
 from jitgrad.program import ir
 from jitgrad.transforms import reverse
@@ -84,10 +87,10 @@ def _plain(value: Any) -> Any:
         return _poisoned
     if isinstance(value, _Intrinsic):
         return IN_PYTHON[value._name]
-    if type(value) is not Dispatcher and hasattr(value, "py_func") and value.py_func.__closure__ is None:
+    if isinstance(value, Dispatcher) and not isinstance(value, Derivative):
         function = value.py_func
-        standalone = function.__globals__.keys() <= {"__builtins__", "np", function.__name__}
-        if "jitgrad.runtime" in function.__module__ or standalone:
+        alone = function.__globals__.keys() <= {"__builtins__", "np", function.__name__}
+        if alone or "jitgrad.runtime" in (function.__module__ or ""):
             return function
     return value
 
@@ -126,6 +129,39 @@ def compare(run, function, args, wrt, rtol=1e-7) -> np.ndarray:
     got = flat(tuple(gradients))
     np.testing.assert_allclose(got, want, rtol=rtol, atol=rtol * max(np.abs(want).max(initial=0.0), 1e-3))
     return got
+
+
+@dataclass
+class Case:
+    """A function, arguments for it, and options of `check`."""
+
+    function: Any
+    args: tuple
+    options: dict
+
+    def check(self) -> np.ndarray:
+        return check(self.function, *self.args, **self.options)
+
+
+class Cases(list):
+    """Small programs, collected by a decorator with their arguments."""
+
+    def __call__(self, *args, **options):
+        def decorate(function):
+            self.append(Case(function, args, options))
+            return function
+
+        return decorate
+
+    @property
+    def each(self):
+        """Run a test for every program so far."""
+        return pytest.mark.parametrize("case", self, ids=[case.function.__name__ for case in self])
+
+
+def some(n: int = 5) -> np.ndarray:
+    """Numbers of both signs, none like the other."""
+    return np.sin(1.0 + np.arange(n) * 1.7)
 
 
 def _like(array: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -1,0 +1,365 @@
+"""Loads, stores and views backwards."""
+
+import numpy as np
+import pytest
+from numba import njit
+
+import jitgrad
+
+from tests.transforms.reverse.harness import Cases, compare, some, source
+
+cases = Cases()
+
+
+@cases(some(5), 0.5)
+def increments(a, x):
+    s = 0.0
+    for i in range(5):
+        for j in range(5):
+            a[i] = a[i] + a[j] * x
+            s += a[i] * a[i]
+    return s
+
+
+@cases(some(5), 0.5)
+def decrements(a, x):
+    for i in range(5):
+        for j in range(5):
+            a[i] = a[i] - a[j] * x
+    return a[0] * a[1] + a[2] * a[3] * a[4]
+
+
+@cases(some(5), 0.5)
+def increment_with_a_store_between(a, x):
+    for i in range(4):
+        t = a[i]
+        a[i + 1] = t * x
+        a[i] = t + a[i + 1] * a[0]
+    return a[0] * a[1] + a[2] * a[3] * a[4]
+
+
+@cases(some(5), 0.5)
+def increment_after_a_store_to_the_place(a, x):
+    for i in range(4):
+        t = a[i]
+        a[0] = t * x
+        a[i] = t + a[i + 1] * a[0]
+    return a[0] * a[1] + a[2] * a[3] * a[4]
+
+
+@cases(some(5), 0.5)
+def increment_whose_sum_is_read(a, x):
+    s = 0.0
+    for i in range(4):
+        t = a[i] + x * a[i + 1]
+        a[i] = t
+        s += t * t
+    return a[0] * a[1] + a[2] * a[3] * a[4] + s
+
+
+@cases(some(5), 0.5)
+def increment_by_a_constant(a, x):
+    s = 0.0
+    for i in range(4):
+        a[i] = a[i] + 1.0
+        s += a[i] * a[i] * x
+    return s
+
+
+@cases(some(5).astype(np.float32), 0.5, rtol=2e-3)
+def increment_of_single_precision(a, x):
+    for i in range(4):
+        a[i] += x * a[i + 1]
+    return a[0] * a[1] + a[2] * a[3] * a[4]
+
+
+@cases(some(6), np.array([0, 2, 0]), some(3) + 2, wrt=(0, 2))
+def store_at_repeated_places(a, k, v):
+    a[k] = v * v
+    return np.sum(a * a * a)
+
+
+@cases(some(6), np.array([0, 2, 0]), 0.3, wrt=(0, 2))
+def number_at_repeated_places(a, k, v):
+    a[k] = v * v
+    return np.sum(a * a * a)
+
+
+@cases(some(6).reshape(3, 2), np.array([0, 2, 0]), some(6).reshape(3, 2) + 2, wrt=(0, 2))
+def rows_at_repeated_places(a, k, v):
+    a[k] = v * v
+    return np.sum(a * a * a)
+
+
+@cases(some(6).reshape(3, 2), np.array([0, 2, 0]), some(2) + 2, wrt=(0, 2))
+def one_row_at_repeated_places(a, k, v):
+    a[k] = v * v
+    return np.sum(a * a * a)
+
+
+@cases(some(6), np.array([0, 2, 0]), 0.5, wrt=(0, 2))
+def gather_and_scatter_in_a_loop(a, k, c):
+    s = 0.0
+    for i in range(3):
+        k[1] = i
+        b = a[k]
+        a[k] = b * c
+        s += np.sum(b * b)
+    return s + np.sum(a)
+
+
+@cases(some(6), np.array([0, 2, 0]), 0.5, wrt=(0, 2))
+def update_at_repeated_places(a, k, c):
+    a[k] += c * c
+    a[k] *= 1.5
+    return np.sum(a * a)
+
+
+@cases(some(6), some(6) + 0.1, 0.5)
+def store_under_a_mask(a, v, c):
+    m = a > 0
+    a[m] = v[m] * c
+    return np.sum(a * a * a)
+
+
+@cases(some(6).reshape(2, 3), 0.5)
+def number_under_a_mask(a, c):
+    a[a > 0.2] = c
+    return np.sum(a * a * a)
+
+
+@cases(some(6).reshape(2, 3), some(3), 0.3)
+def broadcast_stores(m, v, c):
+    m[:] = v * c
+    m[1, 1:] = c
+    m[:, 0] = v[:2] * v[1:]
+    return np.sum(m * m)
+
+
+@cases(some(6), 0.3)
+def stores_with_steps(a, c):
+    a[::2] = a[1::2] * c
+    a[4:1:-1] = a[0:3] * a[3:6]
+    return np.sum(a * a)
+
+
+@cases(some(6).reshape(2, 3), 0.3)
+def rows_stored(m, c):
+    m[0] = m[1] * c
+    m[1] = m[0] * m[1]
+    m[-1, -1] = m[0, 0] * m[-1, -1]
+    return np.sum(m * m * m)
+
+
+@cases(some(6).reshape(2, 3), some(3))
+def store_with_a_new_axis(m, v):
+    m[:] = v[None, :] * v[0]
+    return np.sum(m * m * m)
+
+
+@cases(some(4), 0.3)
+def fill(a, c):
+    b = a * c
+    b.fill(c * c)
+    b[0] = a[0]
+    b[1:].fill(a[1])
+    return np.sum(b * b)
+
+
+@cases(some(4), 0.3)
+def whole_array_stored(a, c):
+    b = np.empty_like(a)
+    b[:] = c
+    b[...] = b * a
+    return np.sum(b * b)
+
+
+@cases(some(4), 0.3)
+def ascontiguousarray_is_the_array(x, c):
+    b = np.ascontiguousarray(x)
+    b[0] = c
+    return x[0] * x[1] + b[1]
+
+
+@cases(some(4), 0.3)
+def asarray_is_the_array(x, c):
+    b = np.asarray(x)
+    b[0] = c
+    return x[0] * x[1] + b[1]
+
+
+@cases(some(4), 0.3)
+def ravel_is_a_view(x, c):
+    b = np.ravel(x)
+    b[0] = c
+    return x[0] * x[1] + b[1]
+
+
+@cases(some(4).reshape(2, 2), 0.3)
+def ravel_method_is_a_view(x, c):
+    b = x.ravel()
+    b[0] = c
+    return x[0, 0] * x[0, 1] + b[1]
+
+
+@cases(some(4), 0.3)
+def flatten_is_a_copy(x, c):
+    b = x.flatten()
+    b[0] = c
+    return x[0] * x[1] + b[1] * b[0]
+
+
+@cases(some(4), 0.3)
+def astype_is_a_copy(x, c):
+    b = x.astype(np.float64)
+    b[0] = c
+    return x[0] * x[3] + b[1] * b[0]
+
+
+@cases(some(4), 0.3)
+def real_of_reals_is_the_array(x, c):
+    b = x.real
+    b[0] = c
+    return x[0] * x[1] + b[1] * b[0]
+
+
+@cases(some(4), 0.3)
+def expand_dims_is_a_view(x, c):
+    b = np.expand_dims(x, 0)
+    b[0, 0] = c
+    return x[0] * x[1] + b[0, 1] * b[0, 0]
+
+
+@cases(some(4), 0.3)
+def flip_is_a_view(x, c):
+    b = np.flip(x)
+    b[0] = c
+    return x[0] * x[3] + b[1] * b[0]
+
+
+@cases(some(4), 0.3)
+def ellipsis_is_a_view(x, c):
+    b = x[...]
+    b[0] = c
+    return x[0] * x[3] + b[1] * b[0]
+
+
+@cases(some(4), 0.3)
+def newaxis_is_a_view(x, c):
+    b = x[None, :]
+    b[0, 0] = c
+    return x[0] * x[3] + b[0, 1] * b[0, 0]
+
+
+@cases(some(4).reshape(2, 2), 0.3)
+def swapaxes_is_a_view(x, c):
+    b = np.swapaxes(x, 0, 1)
+    b[0, 1] = c
+    return x[1, 0] * x[1, 1] + b[0, 1]
+
+
+@cases(some(4), 0.3)
+def atleast_1d_is_the_array(x, c):
+    b = np.atleast_1d(x)
+    b[0] = c
+    return x[0] * x[1] + b[1] * b[0]
+
+
+@cases(some(4), 0.3)
+def atleast_2d_is_a_view(x, c):
+    b = np.atleast_2d(x)
+    b[0, 0] = c
+    return x[0] * x[1] + b[0, 1] * b[0, 0]
+
+
+@cases(some(4).reshape(2, 2), 0.3)
+def iterated_flat(x, c):
+    s = 0.0
+    for v in x.flat:
+        s += v * v * c
+    return s
+
+
+@cases(some(6).reshape(2, 3).T, 0.4)
+def transposed_argument(m, c):
+    s = c
+    for i in range(m.shape[0]):
+        for j in range(m.shape[1]):
+            s = s * 0.5 + m[i, j] * m[i, j - 1]
+            m[i, j] = s
+    return s + np.sum(m * c)
+
+
+@cases(some(9)[::2], 0.4)
+def strided_argument(m, c):
+    s = c
+    for i in range(m.shape[0]):
+        s = s * 0.5 + m[i] * m[i]
+        m[i] = s
+    return s + np.sum(m * c)
+
+
+@cases(some(6), 0.3)
+def loads_around_stores(v, c):
+    s = v[0] * c
+    for i in range(3):
+        s += v[0] * c
+        v[i] = s
+    return s + v[0] * c
+
+
+@cases.each
+def test_against_differences(case):
+    case.check()
+
+
+UPDATES = [
+    "a[1:] += a[:-1]", "a[1:] *= a[:-1]", "a[:-1] -= a[1:]", "a += a[::-1]", "a *= a[::-1]", "a += a", "a /= a[0:1] + a",
+    "a -= a * a[0]", "a **= 2", "a *= a[1]", "a[1:] = a[:-1]", "a[:] = a[::-1]", "a[::2] = a[1::2]", "a %= 0.3", "a[1:3] = a[0:2] * a[1:3]",
+]  # fmt: skip
+
+
+def test_updates_of_overlapping_parts():
+    """Compiled: Numba updates element by element, NumPy does not."""
+    text = "def f(a, c):\n    s = 0.0\n"
+    for update in UPDATES:
+        text += f"    a *= c\n    {update}\n    s += a[0] * a[1] + a[2] * a[3] * a[3]\n    a[:] = np.sin(a + s)\n"
+    namespace = {"np": np}
+    exec(text + "    return s", namespace)
+    f = njit(namespace["f"])
+    compare(jitgrad.value_and_grad(f, (0, 1)), f, (some(4) + 1.05, 0.7), (0, 1))
+
+
+def test_updates_of_overlapping_parts_of_matrices():
+    @njit
+    def f(m, c):
+        m *= c
+        m += m.T
+        m *= m[0]
+        m[:, 0] *= m[0]
+        m /= m[:, 0:1] + 2.0
+        m[:] = m.T
+        m[0] = m[:, 0]
+        m[1:, :] += m[:-1, :]
+        return np.sum(m * m) + m[1, 0] * m[0, 1]
+
+    compare(jitgrad.value_and_grad(f, (0, 1)), f, (some(4).reshape(2, 2) + 1.05, 0.7), (0, 1))
+
+
+def test_an_increment_adds_and_forgets_nothing():
+    def f(x, k):
+        a = np.zeros(3)
+        for i in range(x.size):
+            a[k[i]] += x[i]
+        return a[0] * a[1] * a[2]
+
+    text = source(f, some(4), np.array([0, 1, 2, 0]), wrt=(0,))
+    assert "] = 0.0" not in text
+
+
+@pytest.mark.parametrize("line", ["a[k, 0] = x", "a[0, k] += x"])
+def test_mixed_advanced_indices_are_refused(line):
+    namespace: dict = {"np": np}
+    exec(f"def f(a, k, x):\n    {line}\n    return np.sum(a * a)", namespace)
+    with pytest.raises((jitgrad.UnsupportedError, jitgrad.NoRuleError)):
+        source(namespace["f"], some(4).reshape(2, 2), np.array([0, 1]), 0.7, wrt=(0, 2))

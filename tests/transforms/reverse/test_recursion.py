@@ -1,0 +1,86 @@
+"""Recursive functions backwards: each call by its own vjp."""
+
+import math
+
+import numpy as np
+import pytest
+from numba import njit
+
+import jitgrad
+from jitgrad.errors import UnsupportedError
+from tests.transforms.reverse.harness import compare, some
+
+
+@njit
+def power(x, n):
+    if n == 0:
+        return 1.0
+    return x * power(x, n - 1) + n
+
+
+@njit
+def chain(a, i):
+    if i >= a.size:
+        return 0.0
+    return a[i] * a[i] + 0.5 * chain(a, i + 1) * a[i]
+
+
+@njit
+def squared(a, n):
+    if n == 0:
+        return a
+    return squared(a * a + 1.0, n - 1) * 0.5
+
+
+@njit
+def tree(x, a, n):
+    if n == 0:
+        return x
+    return tree(x * a[n], a, n - 1) + math.sin(tree(x, a, n - 2 if n > 1 else 0))
+
+
+@njit
+def every_kind(a, x):
+    s = power(x, 4) * x + chain(a, 0) + np.sum(squared(a * 1.0, 2))
+    for i in range(3):
+        s = tree(s, a, i) * a[0]
+    return s
+
+
+def test_against_differences():
+    args = (some(4), 0.7)
+    every_kind(*args)  # recursion has to be compiled before it is read
+    compare(jitgrad.value_and_grad(every_kind, (0, 1)), every_kind, args, (0, 1))
+
+
+@njit
+def halves(a, i):
+    if i == a.size:
+        return 1.0
+    a[i] *= 0.5
+    return a[i] * halves(a, i + 1)
+
+
+@njit
+def writes(a):
+    return halves(a, 0) * a[0]
+
+
+@njit
+def written_by_the_caller(a):
+    s = chain(a, 0)
+    a[0] = s
+    return s * a[0] + chain(a, 1)
+
+
+def test_a_callee_that_writes_is_refused():
+    with pytest.raises(UnsupportedError, match="recursive function writes"):
+        jitgrad.grad(writes)(some(3))
+
+
+def test_a_callee_that_only_reads_is_not_blamed():
+    """The caller may write before and after; right, or an error that says so."""
+    try:
+        compare(jitgrad.value_and_grad(written_by_the_caller, (0,)), written_by_the_caller, (some(4),), (0,))
+    except UnsupportedError as error:
+        assert "recursive function writes" not in str(error)

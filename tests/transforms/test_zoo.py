@@ -154,26 +154,22 @@ def doubled_then_multiplied(a, b):
     return multiplied(a, b)
 
 
-@pytest.mark.parametrize("function, factor", [(multiplied, 2.0), (doubled_then_multiplied, 8.0)])
-def test_one_array_passed_twice(function, factor):
+def test_one_array_passed_twice():
     """``f(x, x)``: together the gradients of both arguments are the derivative by the one array."""
     x = np.array([1.0, 2.0, 3.0])
-    first, second = jitgrad.grad(function, argnums=(0, 1))(x, x)
-    np.testing.assert_allclose(first + second, factor * np.array([1.0, 2.0, 3.0]))
+    first, second = jitgrad.grad(multiplied, argnums=(0, 1))(x, x)
+    np.testing.assert_allclose(first + second, 2.0 * np.array([1.0, 2.0, 3.0]))
 
 
-def test_overlapping_views_passed():
+@pytest.mark.parametrize("split", [lambda x: (x, x), lambda x: (x[:2], x[1:])])
+def test_arguments_that_overlap_and_are_written_are_refused(split):
     x = np.array([1.0, 2.0, 3.0])
-    first, second = jitgrad.grad(doubled_then_multiplied, argnums=(0, 1))(x[:2], x[1:])
-    total = np.zeros(3)
-    total[:2] += first
-    total[1:] += second
-    # (x0, x1) is doubled, then multiplied with (2 x1, x2): 4 x0 x1 + 2 x1 x2
-    np.testing.assert_allclose(total, [8.0, 10.0, 4.0])
+    with pytest.raises(ValueError, match="a and b of doubled_then_multiplied overlap in memory"):
+        jitgrad.grad(doubled_then_multiplied, argnums=(0, 1))(*split(x))
+    np.testing.assert_array_equal(x, [1.0, 2.0, 3.0])
 
 
 def test_one_array_passed_twice_forward():
-    """The tangents of both arguments belong to one memory: they are the same, or the call is refused."""
     x, t = np.array([1.0, 2.0, 3.0]), np.array([0.5, 1.0, -1.0])
-    _, got = jitgrad.jvp(doubled_then_multiplied, (x, x), (t, t), argnums=(0, 1))
-    assert got == pytest.approx(8.0 * np.array([1.0, 2.0, 3.0]) @ t)
+    with pytest.raises(ValueError, match="a and b of doubled_then_multiplied overlap in memory"):
+        jitgrad.jvp(doubled_then_multiplied, (x, x), (t, t), argnums=(0, 1))

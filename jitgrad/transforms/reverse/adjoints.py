@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 from numba.core import types
 
 from jitgrad.analysis import carried
+from jitgrad.analysis.memory import viewed
+from jitgrad.analysis.scopes import Scope
 from jitgrad.program import ir
 from jitgrad.runtime.sums import accumulate
-from jitgrad.transforms.reverse import lists
+from jitgrad.transforms.reverse import arrays, lists
 from jitgrad.transforms.reverse.leaves import Leaf, is_array, origin
 
 if TYPE_CHECKING:
@@ -127,17 +129,49 @@ class Adjoints:
         k = branch.outs.index(leaf.value)
         if carried.branch_problem(branch, k, sweep.scopes, sweep.memory) is None:
             return None
-        homes = [sweep.scopes.home.get(y) for y in (branch.then_yields[k], branch.else_yields[k])]
         here = sweep.scopes.at[branch]
-        return branch if all(h is not None and sweep.scopes.encloses(h, here) for h in homes) else None
+        picked = [self._picked(y, here) for y in (branch.then_yields[k], branch.else_yields[k])]
+        return branch if None not in picked else None
+
+    def _picked(self, value: ir.Value, here: Scope) -> tuple[str, ir.Value] | None:
+        """How the adjoint of what an arm yields is had outside: an array's own, a view of one, or a new one."""
+        sweep = self._sweep
+        home = sweep.scopes.home.get(value)
+        if home is None:
+            return None
+        if sweep.scopes.encloses(home, here):
+            return "own", value
+        view = sweep.memory.view_of(value)
+        if view is None:
+            return None if isinstance(sweep.scopes.definition[value], (ir.If, ir.Loop)) else ("new", value)
+        base = viewed(view)
+        outside = all(
+            isinstance(v, ir.Literal) or sweep.scopes.encloses(sweep.scopes.home[v], here) for v in view.operands
+        )
+        return ("view", value) if base is not None and outside else None
 
     def _pick(self, branch: ir.If, value: ir.Value) -> None:
         """``v_bar = a_bar if cond else b_bar``: one and the same buffer under two names."""
         sweep, k = self._sweep, branch.outs.index(value)
         self.shared.add(value)
-        names = [self.start(y) for y in (branch.then_yields[k], branch.else_yields[k])]
+        texts = []
+        for y in (branch.then_yields[k], branch.else_yields[k]):
+            how, _ = self._picked(y, sweep.scopes.at[branch]) or ("new", y)
+            if how == "own":
+                texts.append(self.start(y))
+            elif how == "view":
+                view = sweep.scopes.definition[y]
+                base = viewed(view)
+                assert base is not None
+                texts.append(arrays.view_text(sweep, view, self.start(base)))
+            else:
+                texts.append(sweep.saved.zeros(Leaf(value)))
         cond = sweep.saved.need(branch.cond)
-        sweep.writer.line(f"{self.name(value)} = {names[0]} if {cond} else {names[1]}")
+        name = self.name(value)
+        with sweep.writer.indented(f"if {cond}:"):
+            sweep.writer.line(f"{name} = {texts[0]}")
+        with sweep.writer.indented("else:"):
+            sweep.writer.line(f"{name} = {texts[1]}")
 
     def equals(self, name: str, other: str) -> bool:
         """Whether adjoint variable `name` was only ever set equal to `other`."""

@@ -24,7 +24,8 @@ def branch(sweep: Sweep, op: ir.If) -> None:
     ]
     written = [k for k, leaf in moved if is_array(leaf.type) and sweep.memory.written(leaf.value)]
     moved = [(k, leaf) for k, leaf in moved if k not in written]
-    written = [k for k in written if op.outs[k] not in sweep.adjoints.shared]
+    shared = [k for k in written if op.outs[k] in sweep.adjoints.shared]
+    written = [k for k in written if k not in shared]
     for k in written:
         problem = carried.branch_problem(op, k, sweep.scopes, sweep.memory)
         if problem is not None:
@@ -32,7 +33,7 @@ def branch(sweep: Sweep, op: ir.If) -> None:
                 op, f"array {op.outs[k].name} is written in place and {problem}",
                 "write into the array inside each arm, or copy it where it gets its second name",
             )  # fmt: skip
-    if not moved and not written and not any(sweep.relevant(block) for block in op.blocks):
+    if not moved and not written and not shared and not any(sweep.relevant(block) for block in op.blocks):
         return
     cond = sweep.saved.need(op.cond)
     _hand_buffers(sweep, op, written, cond)
@@ -44,6 +45,9 @@ def branch(sweep: Sweep, op: ir.If) -> None:
             sweep.open(sweep.scopes.of[arm])
             for k in written:
                 if sweep.scopes.home.get(yields[k]) is sweep.scope:
+                    sweep.adjoints.rename(yields[k], sweep.adjoints.name(op.outs[k]))
+            for k in shared:
+                if sweep.scopes.home.get(yields[k]) is sweep.scope and sweep.memory.view_of(yields[k]) is None:
                     sweep.adjoints.rename(yields[k], sweep.adjoints.name(op.outs[k]))
             for k, leaf in moved:
                 sweep.adjoints.add(yields[k], sweep.adjoints.name(op.outs[k], leaf.path), leaf.path, fresh=True)

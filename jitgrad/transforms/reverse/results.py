@@ -85,7 +85,9 @@ def _use_given(sweep: Sweep, call: list[Argument], out: str) -> None:
         if is_array(leaf.type):
             value = sweep.path_text(writer.name(leaf.value), leaf.path)
             with writer.indented(f"if {text}.shape != {value}.shape:"):
-                writer.line(f"raise ValueError('the array for the gradient of {leaf.name} must have its shape')")
+                writer.line(
+                    f"raise ValueError('the array for the gradient of {leaf.name} must have the shape of the argument')"
+                )
             sweep.given[leaf] = text
 
 

@@ -5,7 +5,6 @@ import pytest
 from numba import njit
 
 import jitgrad
-
 from tests.transforms.reverse.harness import Cases, compare, some, source
 
 cases = Cases()
@@ -314,18 +313,31 @@ def test_against_differences(case):
 
 
 UPDATES = [
-    "a[1:] += a[:-1]", "a[1:] *= a[:-1]", "a[:-1] -= a[1:]", "a += a[::-1]", "a *= a[::-1]", "a += a", "a /= a[0:1] + a",
-    "a -= a * a[0]", "a **= 2", "a *= a[1]", "a[1:] = a[:-1]", "a[:] = a[::-1]", "a[::2] = a[1::2]", "a %= 0.3", "a[1:3] = a[0:2] * a[1:3]",
-]  # fmt: skip
+    "a[1:] += a[:-1]",
+    "a[1:] *= a[:-1]",
+    "a[:-1] -= a[1:]",
+    "a += a[::-1]",
+    "a *= a[::-1]",
+    "a += a",
+    "a /= a[0:1] + a",
+    "a -= a * a[0]",
+    "a **= 2",
+    "a *= a[1]",
+    "a[1:] = a[:-1]",
+    "a[:] = a[::-1]",
+    "a[::2] = a[1::2]",
+    "a[1:3] = a[0:2] * a[1:3]",
+]
 
 
 def test_updates_of_overlapping_parts():
     """Compiled: Numba updates element by element, NumPy does not."""
-    text = "def f(a, c):\n    s = 0.0\n"
+    lines = ["def f(a, c):", "s = 0.0"]
     for update in UPDATES:
-        text += f"    a *= c\n    {update}\n    s += a[0] * a[1] + a[2] * a[3] * a[3]\n    a[:] = np.sin(a + s)\n"
+        lines += ["a[:] = 1.5 + 0.3 * np.sin(a + c)", update, "s += 0.1 * (a[0] * a[1] + a[2] * a[3] * a[3])"]
+    text = "\n    ".join([*lines, "return s"])
     namespace = {"np": np}
-    exec(text + "    return s", namespace)
+    exec(text, namespace)
     f = njit(namespace["f"])
     compare(jitgrad.value_and_grad(f, (0, 1)), f, (some(4) + 1.05, 0.7), (0, 1))
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.transforms.reverse.harness import Cases, some, source
+from tests.transforms.reverse.harness import Cases, check, some, source
 
 cases = Cases()
 
@@ -167,8 +167,7 @@ def test_only_one_input_gets_the_result_s_adjoint():
         d = a * 2.0
         return np.sum(c * c) + np.sum(d * b)
 
-    Cases.__call__(cases, some(3), some(3) + 0.5)(f)
-    cases[-1].check()
+    check(f, some(3), some(3) + 0.5)
 
 
 def test_values_of_the_block_are_computed_again():

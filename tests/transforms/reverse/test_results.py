@@ -140,18 +140,18 @@ def writes_in_star(*p):
     return p[1][0] * p[0][1]
 
 
-@pytest.mark.parametrize(
-    "function, wrap", [(writes_first, False), (writes_in_tuple, True), (writes_in_star, False)], ids=str
-)
-def test_arguments_that_share_written_memory_are_refused(function, wrap):
+@pytest.mark.parametrize("function, pack", [(writes_first, False), (writes_in_tuple, True), (writes_in_star, False)])
+def test_arguments_that_share_written_memory_are_refused(function, pack):
+    derivative = jitgrad.grad(function) if pack else jitgrad.grad(function, (0, 1))
+
+    def call(a, b):
+        return derivative((a, b)) if pack else derivative(a, b)
+
     x = np.array([1.0, 2.0, 3.0])
-    derivative = jitgrad.grad(function) if wrap else jitgrad.grad(function, (0, 1))
-    args = (x[:2], x[1:])
-    assert np.isfinite(
-        np.concatenate(jitgrad.grad(function)((x[:1].repeat(2), x[1:])) if wrap else derivative(x[:1].repeat(2), x[1:]))
-    ).all()
+    a_bar, b_bar = call(x[:2].copy(), x[1:])
+    assert a_bar[0] == 0.0 and b_bar[0] == 2.0
     with pytest.raises(ValueError, match="overlap"):
-        derivative(args) if wrap else derivative(*args)
+        call(x[:2], x[1:])
 
 
 def test_into_zeroes_what_it_is_given():
@@ -208,11 +208,6 @@ g = jitgrad.grad(f, (0, 1))
 x, w = np.ones(5), np.ones(5)
 out = (np.zeros(5), np.zeros(5))
 
-@njit
-def many(out, x, w):
-    for _ in range(100):
-        g.into(out, x, w)
-
 g.into(out, x, w)
 _nrt_python.memsys_enable_stats()
 before = rtsys.get_allocation_stats()
@@ -224,9 +219,6 @@ print(after.alloc - before.alloc, after.mi_alloc - before.mi_alloc)
 
 
 def test_into_allocates_nothing_but_the_wrapping_of_arguments():
-    code = ALLOCATIONS.replace(
-        "@njit\ndef many(out, x, w):\n    for _ in range(100):\n        g.into(out, x, w)\n\n", ""
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", ALLOCATIONS], capture_output=True, text=True, check=True)
     allocations, infos = map(int, done.stdout.split())
     assert allocations <= 20 * 4 and infos <= 20 * 4  # one small record for each of four arrays passed

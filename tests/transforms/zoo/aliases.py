@@ -109,7 +109,7 @@ def named_tuple_holds_the_array(x, m):
     return np.sum(x * body.position) * body.mass
 
 
-@program(lambda: (some(3),))
+@program(lambda: (some(3),), loud_is_fine=True)
 @njit
 def list_holds_views(x):
     parts = [x[:2], x[1:]]

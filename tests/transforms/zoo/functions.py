@@ -51,7 +51,7 @@ def halve_and_write(x, low, high):
     x[low] += x[middle] * 0.5
 
 
-@program(lambda: (some(5),))
+@program(lambda: (some(5),), loud_is_fine=True)
 @njit
 def recursion_that_writes(x):
     halve_and_write(x, 0, x.size)

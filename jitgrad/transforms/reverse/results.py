@@ -139,7 +139,8 @@ def _refuse_overlaps(sweep: Sweep, call: list[Argument]) -> None:
                 continue
             if not any(map(sweep.written, pair)):
                 continue
-            text = f"{label} and {other_label} of {sweep.program.name} overlap in memory, and it writes into one; pass a copy"
+            both = f"{label} and {other_label} of {sweep.program.name}"
+            text = f"{both} overlap in memory, and it writes into one; pass a copy"
             names = [sweep.path_text(writer.name(leaf.value), leaf.path) for leaf in pair]
             with writer.indented(f"if {writer.use(overlap, 'overlap')}({', '.join(names)}):"):
                 writer.line(f"raise ValueError({text!r})")

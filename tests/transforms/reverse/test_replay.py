@@ -1,5 +1,7 @@
 """Scratch nests that run again in the backward sweep, and those that must not."""
 
+import re
+
 import numpy as np
 from numba import njit
 

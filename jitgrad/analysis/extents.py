@@ -143,29 +143,18 @@ class Extents:
         return found
 
     def _item(self, op: ir.GetItem, axis: int) -> Extent | None:
+        """The extent of an axis of a view: that of the axis it is, unless a proper slice shortens it."""
+        kept: list[int | None] = []  # for each axis of the view, the axis of the base
         own = 0
         for item in op.index:
             if isinstance(item, ir.Slice):
-                if item != ir.Slice():
-                    return None if axis == 0 else self._skip(op, axis)
-                if axis == 0:
-                    return self(op.base, own)
-                axis -= 1
+                kept.append(own if item == ir.Slice() else None)
             elif not isinstance(item.type, types.Integer):
                 return None
             own += 1
-        return self(op.base, own + axis)
-
-    def _skip(self, op: ir.GetItem, axis: int) -> Extent | None:
-        """The extent of an axis behind a proper slice."""
-        if any(isinstance(i, ir.Value) and not isinstance(i.type, types.Integer) for i in op.index):
-            return None
-        kept = [k for k, i in enumerate(op.index) if isinstance(i, ir.Slice)]
-        kept += range(len(op.index), op.base.type.ndim)
-        own = kept[axis] if axis < len(kept) else None
-        if own is None or (own < len(op.index) and op.index[own] != ir.Slice()):
-            return None
-        return self(op.base, own)
+        kept += range(own, op.base.type.ndim)
+        found = kept[axis]
+        return None if found is None else self(op.base, found)
 
     def _carried(self, op: ir.Loop, value: ir.Value, axis: int) -> Extent | None:
         """The extent of a carried array that every iteration leaves as it was."""

@@ -181,7 +181,8 @@ class StatementReader:
                 self.emit(ir.SetItem(base, self.index(base, read(item.index)), read(item.value)))
             case numba_ir.StaticSetItem():
                 base = read(item.target)
-                self.emit(ir.SetItem(base, self.index(base, literal(item.index)), read(item.value)))
+                index = self._constant_index(item.index, item.index_var)
+                self.emit(ir.SetItem(base, self.index(base, index), read(item.value)))
             case numba_ir.StoreMap():
                 self.emit(ir.SetItem(read(item.dct), (read(item.key),), read(item.value)))
             case numba_ir.SetAttr():
@@ -226,6 +227,17 @@ class StatementReader:
             return literal(value, self.type_of(target))
         return ir.Global("const", self.type_of(target), value)
 
+    def _constant_index(self, index: Any, variable: numba_ir.Var | None) -> ir.Value:
+        """An index that Numba holds for a constant.
+
+        Numba takes an argument of an inlined comprehension for the constant None; its variable tells better.
+        """
+        if index is None and variable is not None:
+            found = self.type_of(variable.name)
+            if found is not None and not isinstance(found, (types.NoneType, types.Omitted)):
+                return self.read(variable.name)
+        return literal(index)
+
     def expression(self, e: numba_ir.Expr, target: str) -> ir.Value | None:
         """The value of a Numba expression."""
         type_ = self.type_of(target)
@@ -246,7 +258,9 @@ class StatementReader:
             case "getitem":
                 return self.get_item(read(e.value), read(e.index), type_)
             case "static_getitem" | "typed_getitem":
-                index = literal(e.index) if not isinstance(e.index, numba_ir.Var) else read(e.index)
+                index = (
+                    read(e.index) if isinstance(e.index, numba_ir.Var) else self._constant_index(e.index, e.index_var)
+                )
                 return self.get_item(read(e.value), index, type_)
             case "build_tuple":
                 return self.emit(ir.BuildTuple(self.new(type_), [read(v) for v in e.items]))

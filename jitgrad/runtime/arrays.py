@@ -40,7 +40,9 @@ def add_reduced(source_ndim: int, target_ndim: int, sign: str = "+") -> Any:
     lines = [f"def {name}(target, source):", *steps]
     for d in range(source_ndim):
         lines.append("    " * (d + 1) + f"for k{d} in range(source.shape[{d}] - 1, -1, -1):")
-    lines.append("    " * (source_ndim + 1) + f"target[{', '.join(target)}] {sign}= source[{', '.join(source)}]")
+    lines.append(
+        "    " * (source_ndim + 1) + f"target[{', '.join(target) or '()'}] {sign}= source[{', '.join(source) or '()'}]"
+    )
     return _compile("\n".join(lines), name)
 
 

@@ -8,9 +8,9 @@ from numba.typed import List
 
 
 @njit(error_model="numpy")
-def zero_numbers(items):
-    """A reflected list of zeros, one for each number in `items`."""
-    return [item * 0 for item in items]
+def zero_numbers(items, zero):
+    """A reflected list of `zero`, once for each number in `items`."""
+    return [zero for _ in items]
 
 
 @njit(error_model="numpy")
@@ -20,11 +20,11 @@ def zero_arrays(items):
 
 
 @njit(error_model="numpy")
-def typed_zero_numbers(items):
-    """A typed list of zeros, one for each number in `items`."""
+def typed_zero_numbers(items, zero):
+    """A typed list of `zero`, once for each number in `items`."""
     out = List()
-    for item in items:
-        out.append(item * 0)
+    for _ in items:
+        out.append(zero)
     return out
 
 

@@ -19,7 +19,7 @@ def test_unused_arithmetic_goes():
         y = math.sin(x)
         z = y * a[0]
         w = a * 2.0
-        v = np.sum(w) + z
+        _ = np.sum(w) + z
         return x
 
     assert after(remove_dead_code, f, 1.0, A) == "def f(x: float64, a: float64[::1]):\n    return x\n"
@@ -40,10 +40,10 @@ def test_what_only_feeds_itself_around_a_loop_goes():
 def test_unused_results_of_branches_go():
     def f(x):
         if x > 0:
-            y = math.sin(x)
+            _y = math.sin(x)
             z = x * 2.0
         else:
-            y = math.cos(x)
+            _y = math.cos(x)
             z = x * 3.0
         return z
 
@@ -142,7 +142,7 @@ def test_a_stream_of_draws_is_the_primal_s():
     def f(x):
         np.random.seed(3)
         np.random.random()
-        y = np.random.normal()
+        np.random.normal()
         return x * np.random.random()
 
     check_bits(f, 2.0)

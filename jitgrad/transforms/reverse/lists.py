@@ -34,9 +34,10 @@ def zeros(sweep: Sweep, value: ir.Value) -> str:
         for op in sweep.memory.stores.get(cell, []) if is_array(value.type.dtype) else []:
             raise sweep.fail(op, f"an array in the list {value.name} is written in place", "use one array")
     name = "zero_arrays" if is_array(value.type.dtype) else "zero_numbers"
+    zero = "" if is_array(value.type.dtype) else f", {sweep.adjoints.zero(value.type.dtype)}"
     if isinstance(value.type, types.ListType):
         name = f"typed_{name}"
-    return f"{sweep.writer.use(getattr(runtime, name), name)}({sweep.writer.name(value)})"
+    return f"{sweep.writer.use(getattr(runtime, name), name)}({sweep.writer.name(value)}{zero})"
 
 
 def load(sweep: Sweep, op: ir.GetItem) -> None:

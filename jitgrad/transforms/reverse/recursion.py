@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from numba.core import types
+
+from jitgrad.analysis.callees import written_positions
 from jitgrad.program import ir
 from jitgrad.transforms.request import VjpRequest
-from jitgrad.transforms.reverse.leaves import is_array, leaves
+from jitgrad.transforms.reverse.leaves import leaves
 
 if TYPE_CHECKING:
     from jitgrad.transforms.reverse.sweep import Sweep
@@ -22,9 +25,11 @@ def pullback(sweep: Sweep, op: ir.Call) -> None:
 
     if op.kwargs or op.vararg is not None:
         raise sweep.fail(op, "a recursive call with keyword or star arguments", "pass the arguments by position")
-    if any(is_array(leaf.type) and sweep.memory.written(a) for a in op.args for leaf in leaves(a)):
-        raise sweep.fail(op, "a recursive function writes into an array that is differentiated",
-                         "let it return a new array")  # fmt: skip
+    written = written_positions(op.fn, tuple(types.unliteral(a.type) for a in op.args))
+    if any(sweep.is_active(op.args[k]) for k in written):
+        raise sweep.fail(
+            op, "a recursive function writes into an array that is differentiated", "let it return a new array"
+        )  # fmt: skip
     from jitgrad.transforms.reverse.calls import cotangent
 
     active = tuple(k for k, a in enumerate(op.args) if sweep.is_active(a))

@@ -307,6 +307,17 @@ def loads_around_stores(v, c):
     return s + v[0] * c
 
 
+@cases(np.array(0.7), some(2))
+def array_without_axes(z, v):
+    m = np.zeros((2, 2))
+    m[:] = z
+    m += z
+    m[0] *= v
+    y = z.copy()
+    y[()] = y[()] * m[0, 1]
+    return np.sum(m * m) * y[()] + z[()]
+
+
 @cases.each
 def test_against_differences(case):
     case.check()

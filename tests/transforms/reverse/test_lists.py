@@ -92,6 +92,12 @@ def list_argument(l, c):
     return s * l[0]
 
 
+@cases(0.7)
+def infinite_item(x):
+    items = [x, x + np.inf]
+    return items[0] * items[0]
+
+
 @cases.each
 def test_against_differences(case):
     case.check()

@@ -144,6 +144,13 @@ def integers_among_floats(x, c):
     return np.sum(y * y) * c
 
 
+@cases(some(40).reshape(2, 1, 4, 5))
+def stretched_beside_a_slice(t):
+    b = t[:, :, 1:, :]
+    w = t[0, :, 0, 0]
+    return np.sum(b * w)
+
+
 @cases.each
 def test_against_differences(case):
     case.check()

@@ -18,6 +18,7 @@ from typing import Any
 
 from numba.core import config, types
 from numba.core.caching import CompileResultCacheImpl, _Cache, _cache_log
+from numba.core.codegen import RuntimeLinker
 from numba.core.serialize import dumps
 
 from jitgrad.backend import digest, linecode
@@ -59,6 +60,18 @@ def type_key(ty: types.Type) -> str:
         case _ if isinstance(ty, SIMPLE):
             return str(ty)
     raise digest.Undigestible(f"type {ty}")
+
+
+def _can_be_stored(result: Any) -> bool:
+    """Whether code that is loaded again would be whole.
+
+    Not where a function calls another that was being compiled with it: Numba binds such calls when it finalizes
+    the module it compiled, by names that start with `RuntimeLinker.PREFIX`, and not when it loads object code.
+    """
+    if result.library.has_dynamic_globals or any(not x.can_cache for x in result.lifted):
+        return False
+    names = (variable.name for variable in result.library._final_module.global_variables)
+    return not any(name.startswith(RuntimeLinker.PREFIX) for name in names)
 
 
 class DerivativeCache(_Cache):
@@ -128,7 +141,7 @@ class DerivativeCache(_Cache):
         return result
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        if not self._enabled or data.library.has_dynamic_globals or any(not x.can_cache for x in data.lifted):
+        if not self._enabled or not _can_be_stored(data):
             return
         key = self._key(sig, data.codegen)
         if key is None or not digest.engine_unchanged():

@@ -160,6 +160,26 @@ print(*both(1.0))
     assert project.run(script.replace("KS", "(4, 2)")) == ["8.0", "4.0"]
 
 
+def test_recursion_through_other_signatures(project):
+    """Numba does not bind such calls in code that it loads: a second process crashed."""
+    project.write(
+        """
+        from numba import njit
+        @njit
+        def halved(x, depth):
+            if depth > 3:
+                return x * x
+            return halved(x * 0.5, depth + 1) + x
+        @njit
+        def f(x):
+            return halved(x, 0)  # the literal 0 has a type, and so a signature, of its own
+        """
+    )
+    script = "import jitgrad, functions; print(jitgrad.grad(functions.f)(3.0))"
+    # d/dx of x + x/2 + x/4 + x/8 + (x/16)^2
+    assert project.run(script) == project.run(script) == [str(1.875 + 2 * 3.0 / 256)]
+
+
 def test_broken_files_count_as_absent(project):
     project.write(SIMPLE)
     project.run()

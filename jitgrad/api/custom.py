@@ -153,13 +153,16 @@ def custom_vjp(fun: Any) -> CustomVjp:
 def stop_gradient(x: Any) -> Any:
     """The value of `x`, as a constant: its derivative is zero.
 
-    Arrays are copied, so that what is written into the result does not reach `x`.
+    Arrays are copied, so that what is written into the result does not reach `x`. Values of a tape stay on it, as
+    constants.
 
     Examples
     --------
     >>> grad(lambda x: x * stop_gradient(x))(3.0)
     3.0
     """
+    if hasattr(x, "detached"):  # a value of `jitgrad.tape`
+        return x.detached()
     if isinstance(x, tuple):
         items = [stop_gradient(item) for item in x]
         return type(x)(*items) if hasattr(x, "_fields") else tuple(items)

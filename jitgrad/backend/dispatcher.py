@@ -26,10 +26,11 @@ from numba.core.dispatcher import Dispatcher, _FunctionCompiler
 from numba.core.registry import CPUDispatcher
 from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import NopythonTypeInference
-from numba.core.untyped_passes import IRProcessing
+from numba.core.untyped_passes import IRProcessing, LiteralPropagationSubPipelinePass
 
 from jitgrad.backend import byname, digest, linecode
 from jitgrad.errors import ArgumentError, JitgradError
+from jitgrad.runtime.pipeline import WriteInPlace
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,7 @@ class _Pipeline(CompilerBase):
         ConfigStack.top_or_none().discard("error_model")
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
         manager.add_pass_after(_AdoptStub, IRProcessing)
+        manager.add_pass_after(WriteInPlace, LiteralPropagationSubPipelinePass)
         manager.add_pass_after(_RestoreGenerated, NopythonTypeInference)
         manager.finalize()
         return [manager]

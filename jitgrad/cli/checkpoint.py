@@ -1,9 +1,7 @@
-"""Files of named arrays, written so that a reader never meets half of one."""
+"""Files of named arrays."""
 
 from __future__ import annotations
 
-import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,28 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.cli.files import replacing
 from jitgrad.errors import DataError
 
 
 def save_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
     """Write `arrays` to the npz file `path`, replacing it in one step."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # In the same folder: a rename across file systems would be a copy.
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, **arrays)
-                file.flush()
-                # On disk before the rename, or a power cut could leave an empty file under the final name.
-                os.fsync(file.fileno())
-            os.chmod(name, 0o666 & ~_umask())
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from error
+    with replacing(path) as file:
+        np.savez(file, **arrays)
 
 
 def load_arrays(path: Path) -> dict[str, np.ndarray]:
@@ -55,10 +39,3 @@ def load_arrays(path: Path) -> dict[str, np.ndarray]:
     # Corrupt bytes surface as errors of zipfile, zlib, struct, the npy header's parser, or as a MemoryError.
     except Exception as error:
         raise DataError(f"{path}: corrupt weights file ({error})") from error
-
-
-def _umask() -> int:
-    # mkstemp makes files private; the only way to read the umask is to set it.
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

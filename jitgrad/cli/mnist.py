@@ -1,11 +1,12 @@
-"""``jitgrad mnist train`` and ``jitgrad mnist eval``."""
+"""``jitgrad mnist``: train, eval, compare."""
 
 from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,10 +14,13 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from jitgrad.cli import INTERRUPTED, plots
-from jitgrad.cli.training import CLASSES, DTYPES, Run, Settings, accuracy, evaluate, train
+from jitgrad.cli.compare import Outcome, follow, ranked, subset
+from jitgrad.cli.engines import ENGINES
+from jitgrad.cli.options import DataDir, Download, choice, choices, rate_of, rates
+from jitgrad.cli.training import CLASSES, DTYPES, SCHEDULES, Run, Settings, accuracy, evaluate, train
 from jitgrad.data import Mnist, load_mnist
 from jitgrad.errors import DataError
 from jitgrad.nn import MODELS
@@ -24,39 +28,27 @@ from jitgrad.optim import OPTIMIZERS
 
 app = typer.Typer(help="Handwritten digits: train a classifier, look at what it learned.", rich_markup_mode=None)
 WEIGHTS = "weights.npz"
-
-
-def _one_of(names: Container[str], text: str) -> Callable[[str | None], str | None]:
-    def check(value: str | None) -> str | None:
-        if value is not None and value not in names:
-            raise typer.BadParameter(f"{value!r} is not one of {text}")
-        return value
-
-    return check
-
-
-def _choice(names: Any, what: str) -> Any:
-    text = ", ".join(names)
-    return typer.Option(help=f"{what}: {text}.", callback=_one_of(names, text), metavar="NAME")
-
-
-DataDir = Annotated[
-    Path | None, typer.Option(help="Folder with the four MNIST files (IDX, gzipped or not); else the embedded digits.")
-]
-Download = Annotated[bool, typer.Option("--download", help="Fetch the full set of 70,000 digits first.")]
+COMPARED_EPOCHS = 3
+COMPARED = ("rate", "loss", "right", "test loss", "test right", "seconds")
 
 
 @app.command("train")
 def train_command(
-    model: Annotated[str | None, _choice(MODELS, "The model [default: mlp]")] = None,
-    optimizer: Annotated[str | None, _choice(OPTIMIZERS, "The optimizer [default: adam]")] = None,
+    model: Annotated[str | None, choice(MODELS, "The model [default: mlp]")] = None,
+    optimizer: Annotated[str | None, choice(OPTIMIZERS, "The optimizer [default: adam]")] = None,
+    engine: Annotated[str | None, choice(ENGINES, "What computes the gradient [default: compiled]")] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the data [default: 20; cnn: 5].")] = None,
     batch_size: Annotated[int | None, typer.Option(min=1, help="Digits per step [default: 50].")] = None,
     learning_rate: Annotated[float | None, typer.Option(min=0.0, help="[default: the optimizer's]")] = None,
-    momentum: Annotated[float | None, typer.Option(min=0.0, max=1.0, help="Momentum, for sgd [default: 0].")] = None,
+    schedule: Annotated[
+        str | None, choice(SCHEDULES, "How the learning rate falls over the epochs [default: constant]")
+    ] = None,
+    momentum: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Momentum, for sgd and rmsprop [default: 0].")
+    ] = None,
     nesterov: Annotated[bool | None, typer.Option("--nesterov", help="Nesterov's momentum, for sgd.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="For initial weights and shuffling [default: 0].")] = None,
-    dtype: Annotated[str | None, _choice(DTYPES, "Precision [default: float32]")] = None,
+    dtype: Annotated[str | None, choice(DTYPES, "Precision [default: float32]")] = None,
     data_dir: DataDir = None,
     download: Download = False,
     output: Annotated[Path | None, typer.Option(help="Folder for weights and pictures [default: mnist-MODEL].")] = None,
@@ -71,9 +63,11 @@ def train_command(
     given = {
         "model": model,
         "optimizer": optimizer,
+        "engine": engine,
         "epochs": epochs,
         "batch_size": batch_size,
         "learning_rate": learning_rate,
+        "schedule": schedule,
         "momentum": momentum,
         "nesterov": nesterov,
         "seed": seed,
@@ -90,7 +84,7 @@ def train_command(
         run = Run.load(weights).with_settings(**given)
         data = load_mnist(data_dir, download)
     else:
-        settings.make_optimizer()
+        settings.make_optimizer(examples=1)
         data = load_mnist(data_dir, download)
         run = Run.start(settings, len(data.train_images))
 
@@ -130,6 +124,78 @@ def eval_command(
     return 0
 
 
+@app.command("compare")
+def compare_command(
+    optimizer: Annotated[list[str] | None, choices(OPTIMIZERS, "The optimizers [default: all]")] = None,
+    model: Annotated[str, choice(MODELS, "The model")] = "mlp",
+    engine: Annotated[str, choice(ENGINES, "What computes the gradient")] = "compiled",
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the data.")] = COMPARED_EPOCHS,
+    examples: Annotated[int | None, typer.Option(min=1, help="Train on so many digits only [default: all].")] = None,
+    batch_size: Annotated[int, typer.Option(min=1, help="Digits per step.")] = 50,
+    learning_rate: Annotated[list[str] | None, rates("For all optimizers [default: each one's own].")] = None,
+    schedule: Annotated[str, choice(SCHEDULES, "How the learning rate falls over the epochs")] = "constant",
+    seed: Annotated[int, typer.Option(min=0, help="For initial weights and shuffling.")] = 0,
+    dtype: Annotated[str, choice(DTYPES, "Precision")] = "float32",
+    data_dir: DataDir = None,
+    download: Download = False,
+    output: Annotated[Path, typer.Option(help="The picture.")] = Path("mnist-compare.png"),
+) -> int:
+    """Train one model with several optimizers; show all in one table and one picture.
+
+    Each starts from the same weights and sees the same batches. Ctrl-C ends the optimizer at work and shows those
+    before it.
+    """
+    shared = Settings(
+        model=model, engine=engine, epochs=epochs, batch_size=batch_size, schedule=schedule, seed=seed, dtype=dtype
+    )
+    given = learning_rate or []
+    every = [replace(shared, optimizer=name, learning_rate=rate_of(name, given)) for name in optimizer or OPTIMIZERS]
+    for settings in every:
+        settings.make_optimizer(examples=1)
+    data = subset(load_mnist(data_dir, download), examples)
+    console = Console()
+    outcomes = _compare(every, data, console)
+    if not outcomes:
+        return INTERRUPTED
+    console.print(_comparison(outcomes))
+    size = len(data.train_images)
+    plots.comparison(output, outcomes, f"{model}, {size} digits, batches of {batch_size}, {engine}")
+    console.print(f"the picture is {output}", soft_wrap=True)
+    return 0 if len(outcomes) == len(every) else INTERRUPTED
+
+
+def _compare(every: list[Settings], data: Mnist, console: Console) -> list[Outcome]:
+    """The outcomes, best first."""
+    outcomes = []
+    progress = Progress(
+        TextColumn("{task.description}"), BarColumn(), console=console, transient=True, disable=not console.is_terminal
+    )
+    with _interruptible() as stop, progress:
+        for settings in every:
+            steps = settings.total_epochs * settings.batches(len(data.train_images))
+            task = progress.add_task(settings.optimizer, total=steps)
+            outcome = follow(settings, data, lambda task=task: progress.advance(task), stop)  # type: ignore[misc]
+            if outcome is None:
+                break
+            outcomes.append(outcome)
+    return ranked(outcomes)
+
+
+def _comparison(outcomes: list[Outcome]) -> Table:
+    table = Table("optimizer", *(Column(name, justify="right") for name in COMPARED))
+    for outcome in outcomes:
+        if outcome.diverged:
+            scores = ["diverged", "", "", ""]
+        else:
+            last = outcome.history[-1]
+            scores = [
+                f"{last.train_loss:.4f}", f"{last.train_accuracy:.2%}", f"{last.test_loss:.4f}",
+                f"{last.test_accuracy:.2%}",
+            ]  # fmt: skip
+        table.add_row(outcome.name, f"{outcome.settings.initial_rate:g}", *scores, f"{outcome.seconds:.2f}")
+    return table
+
+
 def _train(run: Run, data: Mnist, weights: Path, console: Console) -> bool:
     total = run.settings.total_epochs
     progress = Progress(
@@ -160,7 +226,7 @@ def _train(run: Run, data: Mnist, weights: Path, console: Console) -> bool:
                 highlight=False,
             )
 
-        if run.epoch == 0 and run.batch == 0:
+        if run.epoch == 0 and run.batch == 0 and ENGINES[run.settings.engine].compiles:
             console.print(f"compiling the gradient of {run.settings.model} ({run.settings.dtype})", highlight=False)
         finished = train(run, data, on_batch, on_epoch, stop)
         run.save(weights)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 # Figures made without pyplot draw to memory: no display, no global state, and half a second less to import.
 from matplotlib.figure import Figure
 
-from jitgrad.errors import DataError
+from jitgrad.cli.files import replacing
+from jitgrad.optim import OPTIMIZERS
 
 if TYPE_CHECKING:
+    from jitgrad.cli.compare import Outcome
     from jitgrad.cli.training import Scores
 
+SEGMENTS = 30
 SHOWN = 40
 COLUMNS = 10
 
@@ -41,7 +45,44 @@ def learning_curve(path: Path, history: list[Scores]) -> None:
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.grid(alpha=0.3)
         axes.legend()
-    _save(figure, path)
+    save(figure, path)
+
+
+def comparison(path: Path, outcomes: Sequence[Outcome], title: str) -> None:
+    """How several optimizers fare: training loss batch by batch, smoothed, and test accuracy epoch by epoch."""
+    figure = Figure(figsize=(11, 4.8), layout="constrained")
+    figure.suptitle(title)
+    losses, accuracies = figure.subplots(1, 2)
+    for k, outcome in enumerate(outcomes):
+        # Dashes beside solid lines: those that run on top of each other are both seen.
+        style: dict[str, Any] = {
+            "label": outcome.name,
+            "color": _color(outcome.name),
+            "linestyle": "-" if k % 2 else "--",
+        }
+        steps, means = _smoothed(outcome.losses)
+        losses.plot(steps, means, **style)
+        epochs = np.arange(1, len(outcome.history) + 1)
+        accuracies.plot(epochs, [100 * s.test_accuracy for s in outcome.history], marker="o", markersize=4, **style)
+    losses.set(xlabel="batch", ylabel="training loss", yscale="log")
+    accuracies.set(xlabel="epoch", ylabel="test accuracy in %")
+    accuracies.xaxis.get_major_locator().set_params(integer=True)
+    for axes in (losses, accuracies):
+        axes.grid(alpha=0.3)
+    figure.legend(*losses.get_legend_handles_labels(), loc="outside right center")
+    save(figure, path)
+
+
+def _color(optimizer: str) -> str:
+    """The color of an optimizer, the same in all pictures."""
+    return f"C{[*OPTIMIZERS].index(optimizer)}"
+
+
+def _smoothed(losses: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+    """Means of up to `SEGMENTS` stretches of a curve, and where these have their middles."""
+    parts = np.array_split(np.arange(len(losses)), min(SEGMENTS, len(losses)) or 1)
+    parts = [part for part in parts if part.size]
+    return np.array([part.mean() + 1 for part in parts]), np.array([np.mean(np.take(losses, part)) for part in parts])
 
 
 def confusion(path: Path, matrix: np.ndarray) -> None:
@@ -56,7 +97,7 @@ def confusion(path: Path, matrix: np.ndarray) -> None:
             color = "white" if shares[row, column] > 0.4 else "black"
             axes.text(column, row, str(count), ha="center", va="center", color=color, fontsize=8)
     axes.set(xlabel="predicted", ylabel="true", xticks=range(len(matrix)), yticks=range(len(matrix)))
-    _save(figure, path)
+    save(figure, path)
 
 
 def misclassified(path: Path, images: np.ndarray, labels: np.ndarray, predictions: np.ndarray) -> None:
@@ -71,12 +112,10 @@ def misclassified(path: Path, images: np.ndarray, labels: np.ndarray, prediction
         if k < len(shown):
             axes.imshow(images[shown[k]], cmap="gray_r")
             axes.set_title(f"{labels[shown[k]]} → {predictions[shown[k]]}", fontsize=9)
-    _save(figure, path)
+    save(figure, path)
 
 
-def _save(figure: Figure, path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=120)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from error
+def save(figure: Figure, path: Path, kind: str = "png") -> None:
+    """Write a picture, replacing the file in one step."""
+    with replacing(path) as file:
+        figure.savefig(file, format=kind, dpi=120)

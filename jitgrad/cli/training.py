@@ -18,15 +18,25 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from jitgrad import nn, value_and_grad
 from jitgrad.cli.checkpoint import load_arrays, save_arrays
+from jitgrad.cli.engines import ENGINES
 from jitgrad.data import Mnist
 from jitgrad.errors import DataError, JitgradError
-from jitgrad.optim import OPTIMIZERS, Optimizer
+from jitgrad.nn.layers import softmax_cross_entropy
+from jitgrad.nn.models import MODELS
+from jitgrad.optim import OPTIMIZERS, Optimizer, schedules
+from jitgrad.optim.parameters import Parameter, install, value
 
 FORMAT = "jitgrad-mnist-1"
 SIDE, CLASSES = 28, 10
 DTYPES = ("float32", "float64")
+SCHEDULES: dict[str, Callable[[float, int], Any]] = {
+    "constant": lambda rate, steps: rate,
+    "linear": lambda rate, steps: schedules.PolynomialDecay(rate, steps, end_learning_rate=0.0),
+    "cosine": schedules.CosineDecay,
+    "exponential": lambda rate, steps: schedules.ExponentialDecay(rate, steps, decay_rate=0.01),
+}
+"""How the learning rate falls from `rate` over all `steps` of a training."""
 EPOCHS = {"cnn": 5}
 DEFAULT_EPOCHS = 20
 EVALUATION_BATCH = 500
@@ -37,15 +47,21 @@ importlib.import_module("scipy.linalg.cython_blas")
 one_thread = threadpool_limits.wrap(limits=1, user_api="blas")
 
 
+class DivergenceError(JitgradError):
+    """The loss is no longer finite."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """What determines a run. `None` stands for the default of the model or of the optimizer."""
 
     model: str = "mlp"
     optimizer: str = "adam"
+    engine: str = "compiled"
     epochs: int | None = None
     batch_size: int = 50
     learning_rate: float | None = None
+    schedule: str = "constant"
     momentum: float | None = None
     nesterov: bool | None = None
     seed: int = 0
@@ -55,16 +71,32 @@ class Settings:
     def total_epochs(self) -> int:
         return self.epochs if self.epochs is not None else EPOCHS.get(self.model, DEFAULT_EPOCHS)
 
-    def make_optimizer(self) -> Optimizer:
-        """The optimizer, or an error naming an option that it does not have."""
+    @property
+    def initial_rate(self) -> float:
+        """The learning rate of the first step."""
+        if self.learning_rate is not None:
+            return self.learning_rate
+        return inspect.signature(OPTIMIZERS[self.optimizer]).parameters["learning_rate"].default
+
+    def batches(self, examples: int) -> int:
+        """Steps per epoch."""
+        return -(-examples // self.batch_size)
+
+    def make_optimizer(self, examples: int) -> Optimizer:
+        """The optimizer of a training on so many examples, or an error naming an option that it does not have."""
         kind = OPTIMIZERS[self.optimizer]
-        chosen = {name: getattr(self, name) for name in ("learning_rate", "momentum", "nesterov")}
-        given = {name: value for name, value in chosen.items() if value is not None}
+        given = {name: getattr(self, name) for name in ("momentum", "nesterov") if getattr(self, name) is not None}
         for name in given:
             if name not in inspect.signature(kind).parameters:
                 option = name.replace("_", "-")
                 raise DataError(f"--{option} does not apply to the optimizer {self.optimizer}")
-        return kind(**given)
+        if self.nesterov and not self.momentum:
+            raise DataError("--nesterov needs a momentum above 0; give one with --momentum")
+        # First the number: a wrong one is the optimizer's to report.
+        optimizer = kind(learning_rate=self.initial_rate, **given)
+        steps = self.total_epochs * self.batches(examples)
+        optimizer.learning_rate = SCHEDULES[self.schedule](self.initial_rate, steps)
+        return optimizer
 
 
 @dataclass(frozen=True)
@@ -82,7 +114,7 @@ class Run:
     """The state of one training."""
 
     settings: Settings
-    params: tuple[np.ndarray, ...]
+    params: tuple[Parameter, ...]
     optimizer: Optimizer
     random_state: dict[str, Any]
     examples: int
@@ -95,13 +127,19 @@ class Run:
     def start(cls, settings: Settings, examples: int) -> Run:
         """A new run on `examples` training images."""
         generator = np.random.default_rng(settings.seed)
-        params = nn.MODELS[settings.model].initialize(generator, SIDE, CLASSES, np.dtype(settings.dtype))
-        return cls(settings, params, settings.make_optimizer(), _random_state(generator), examples)
+        arrays = MODELS[settings.model].initialize(generator, SIDE, CLASSES, np.dtype(settings.dtype))
+        params = tuple(map(ENGINES[settings.engine].parameter, arrays))
+        return cls(settings, params, settings.make_optimizer(examples), _random_state(generator), examples)
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """The values of the parameters."""
+        return tuple(map(value, self.params))
 
     @property
     def batches(self) -> int:
         """Batches per epoch."""
-        return -(-self.examples // self.settings.batch_size)
+        return self.settings.batches(self.examples)
 
     @property
     def done(self) -> bool:
@@ -121,8 +159,8 @@ class Run:
             "history": [asdict(scores) for scores in self.history],
         }
         arrays = {"format": np.array(FORMAT), "run": np.array(json.dumps(text))}
-        arrays |= {f"param.{k}": param for k, param in enumerate(self.params)}
-        arrays |= {f"optimizer.{name}": value for name, value in self.optimizer.state_dict().items()}
+        arrays |= {f"param.{k}": param for k, param in enumerate(self.arrays)}
+        arrays |= {f"optimizer.{name}": saved for name, saved in self.optimizer.state_dict().items()}
         save_arrays(path, arrays)
 
     @classmethod
@@ -147,7 +185,7 @@ class Run:
             run.history = [Scores(**scores) for scores in text["history"]]
             _restore(run.params, arrays)
             prefix = "optimizer."
-            state = {name[len(prefix) :]: value for name, value in arrays.items() if name.startswith(prefix)}
+            state = {name[len(prefix) :]: saved for name, saved in arrays.items() if name.startswith(prefix)}
             run.optimizer.load_state_dict(state, run.params)
         except DataError as error:
             raise DataError(f"{path}: {error}") from error
@@ -157,22 +195,24 @@ class Run:
 
     def with_settings(self, **changes: Any) -> Run:
         """The same state under other settings; what may change without changing the past is the number of epochs."""
-        for name, value in changes.items():
+        scheduled = self.settings.schedule != "constant"
+        for name, wanted in changes.items():
             saved = getattr(self.settings, name)
-            if value != saved and name != "epochs":
+            if wanted != saved and (name != "epochs" or scheduled):
                 option = name.replace("_", "-")
-                raise DataError(f"--{option} is {saved} in the run to resume and cannot become {value}")
+                reason = f" (its --schedule {self.settings.schedule} depends on it)" if name == "epochs" else ""
+                raise DataError(f"--{option} is {saved} in the run to resume and cannot become {wanted}{reason}")
         return replace(self, settings=replace(self.settings, **changes))
 
 
-def _restore(params: tuple[np.ndarray, ...], arrays: dict[str, np.ndarray]) -> None:
+def _restore(params: tuple[Parameter, ...], arrays: dict[str, np.ndarray]) -> None:
     for k, param in enumerate(params):
         saved = arrays[f"param.{k}"]
         if saved.shape != param.shape or saved.dtype != param.dtype:
             raise DataError(
                 f"param.{k} is {saved.dtype} of shape {saved.shape}, the model needs {param.dtype} of {param.shape}"
             )
-        param[...] = saved
+        install(param, saved)
 
 
 def _random_state(generator: np.random.Generator) -> dict[str, Any]:
@@ -210,7 +250,7 @@ def train(
     """
     if run.examples != len(data.train_images):
         raise DataError(f"the run was made on {run.examples} training digits, the data has {len(data.train_images)}")
-    loss_and_gradient = value_and_grad(nn.MODELS[run.settings.model].loss)
+    loss_and_gradient = ENGINES[run.settings.engine].differentiate(run.settings.model)
     dtype = np.dtype(run.settings.dtype)
     size = run.settings.batch_size
     while not run.done:
@@ -224,10 +264,10 @@ def train(
             images = _pixels(data.train_images[chosen], dtype)
             loss, gradient = loss_and_gradient(run.params, images, data.train_labels[chosen])
             if not math.isfinite(loss):
-                raise JitgradError(
+                raise DivergenceError(
                     f"the loss became {loss} in epoch {run.epoch + 1}; a smaller --learning-rate may help"
                 )
-            run.optimizer.update(run.params, gradient)
+            run.optimizer.apply(gradient, run.params)
             run.loss_sum += float(loss) * len(chosen)
             run.batch += 1
             on_batch(run)
@@ -252,15 +292,15 @@ def _scores(run: Run, data: Mnist) -> Scores:
 @one_thread
 def evaluate(run: Run, images: np.ndarray, labels: np.ndarray) -> tuple[float, np.ndarray]:
     """The mean loss on some digits, and the predicted digit of each."""
-    model = nn.MODELS[run.settings.model]
+    model = MODELS[run.settings.model]
     dtype = np.dtype(run.settings.dtype)
     predictions = np.empty(len(images), np.int64)
     loss = 0.0
     for start in range(0, len(images), EVALUATION_BATCH):
         part = slice(start, start + EVALUATION_BATCH)
-        logits = model.logits(run.params, _pixels(images[part], dtype))
+        logits = model.logits(run.arrays, _pixels(images[part], dtype))
         predictions[part] = logits.argmax(axis=1)
-        loss += nn.softmax_cross_entropy(logits, labels[part]) * len(logits)
+        loss += softmax_cross_entropy(logits, labels[part]) * len(logits)
     return loss / len(images), predictions
 
 

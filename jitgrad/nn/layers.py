@@ -1,6 +1,12 @@
-"""Layers. The heavy ones are one matrix product each: that is what BLAS, and a reverse sweep over it, do fast."""
+"""The layers and the loss of the models, as nopython functions that keep no state.
+
+Arrays are batches: examples along the first axis, channels along the last. The heavy layers are one matrix product
+each: that is what BLAS, and a reverse sweep over it, do fast.
+"""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numba import njit
@@ -81,3 +87,31 @@ def max_pool2d(x):
                     bottom = max(x[i, 2 * r + 1, 2 * c, k], x[i, 2 * r + 1, 2 * c + 1, k])
                     out[i, r, c, k] = max(top, bottom)
     return out
+
+
+@njit(cache=True)
+def softmax_cross_entropy(logits, labels):
+    """The mean over the batch of ``-log(softmax(logits)[label])``.
+
+    Parameters
+    ----------
+    logits : array of shape (n, classes)
+    labels : array of n integers
+
+    Returns
+    -------
+    float
+        Summed in double precision, whatever the dtype of `logits`.
+    """
+    total = 0.0
+    for i in range(logits.shape[0]):
+        # Subtracting the largest logit keeps exp from overflowing and does not change the result.
+        largest = logits[i, 0]
+        for j in range(1, logits.shape[1]):
+            if logits[i, j] > largest:
+                largest = logits[i, j]
+        mass = 0.0
+        for j in range(logits.shape[1]):
+            mass += math.exp(logits[i, j] - largest)
+        total += math.log(mass) - (logits[i, labels[i]] - largest)
+    return total / logits.shape[0]

@@ -21,8 +21,7 @@ from numba import njit
 from numpy.typing import DTypeLike
 
 from jitgrad.nn.initializers import glorot_uniform, he_normal
-from jitgrad.nn.layers import conv2d, dense, max_pool2d, relu
-from jitgrad.nn.losses import softmax_cross_entropy
+from jitgrad.nn.layers import conv2d, dense, max_pool2d, relu, softmax_cross_entropy
 
 HIDDEN = 256
 KERNEL = 5

@@ -1,9 +1,20 @@
 """Optimizers with Keras's definitions and defaults; each update is one nopython pass over all parameters."""
 
-from jitgrad.optim.adam import Adam
-from jitgrad.optim.base import Optimizer
+from jitgrad.optim import schedules
+from jitgrad.optim.adam import Adam, Adamax, AdamW, Lion, Nadam
+from jitgrad.optim.adaptive import Adadelta, Adagrad, Ftrl, RMSprop
+from jitgrad.optim.base import NoGradientError, Optimizer
+from jitgrad.optim.scipy_ import ScipyOptimizer
 from jitgrad.optim.sgd import SGD
+from jitgrad.optim.v1 import GradientDescentOptimizer, MomentumOptimizer
 
-OPTIMIZERS: dict[str, type[Optimizer]] = {"sgd": SGD, "adam": Adam}
+OPTIMIZERS: dict[str, type[Optimizer]] = {
+    "sgd": SGD, "adam": Adam, "adamw": AdamW, "adamax": Adamax, "nadam": Nadam, "lion": Lion,
+    "adagrad": Adagrad, "adadelta": Adadelta, "rmsprop": RMSprop, "ftrl": Ftrl,
+}  # fmt: skip
+"""By the names that the command line uses."""
 
-__all__ = ["OPTIMIZERS", "SGD", "Adam", "Optimizer"]
+__all__ = [
+    "OPTIMIZERS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "GradientDescentOptimizer", "Lion",
+    "MomentumOptimizer", "Nadam", "NoGradientError", "Optimizer", "RMSprop", "ScipyOptimizer", "schedules",
+]  # fmt: skip

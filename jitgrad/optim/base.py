@@ -1,155 +1,493 @@
-"""What all optimizers share: state, its saving and restoring, and the call of the compiled update.
+"""What all optimizers share: options, state, and the way from gradients to new parameters.
 
-An optimizer is a subclass with three parts: the names of its slots (arrays it keeps for each parameter), the numbers
-of one step (`step_numbers`), and a nopython `kernel` that updates all parameters in place.
+An optimizer is a subclass with three parts: its slots (arrays it keeps for each parameter, with what they start at),
+the numbers of one step (`numbers`), and a nopython `kernel`, which makes one pass over all parameters of a dtype.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import re
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, TypedDict, Unpack
 
 import numpy as np
 
-from jitgrad.errors import ArgumentError, DataError
+from jitgrad.errors import ArgumentError, JitgradError
+from jitgrad.optim.checks import checked, checked_count, positive
+from jitgrad.optim.clipping import Clipping
+from jitgrad.optim.parameters import (
+    Block,
+    Parameter,
+    blocks,
+    called,
+    check_parameter,
+    checked_gradient,
+    describe,
+    install,
+    listed,
+    value,
+)
+from jitgrad.optim.schedules import LearningRateSchedule
+from jitgrad.optim.slots import Place, Slots, entry
+from jitgrad.tape import GradientTape, Variable
 
-FLOATS = (np.float32, np.float64)
+ACCUMULATOR, AVERAGE = "gradient_accumulator", "average"
+
+
+class NoGradientError(JitgradError, ValueError):
+    """None of the variables to update has a gradient."""
+
+
+class CommonOptions(TypedDict, total=False):
+    """The options of `Optimizer` but `weight_decay`, to which AdamW gives another default."""
+
+    name: str | None
+    clipnorm: float | None
+    clipvalue: float | None
+    global_clipnorm: float | None
+    use_ema: bool
+    ema_momentum: float
+    ema_overwrite_frequency: int | None
+    loss_scale_factor: float | None
+    gradient_accumulation_steps: int | None
+
+
+class Options(CommonOptions, total=False):
+    """The options that all optimizers have; `Optimizer` describes them."""
+
+    weight_decay: float | None
 
 
 class Optimizer:
-    """Base class.
+    """Base class of the optimizers.
 
     Parameters
     ----------
-    learning_rate : float
+    learning_rate : float, LearningRateSchedule, or a function without arguments that returns a float
+    slots : mapping of names to numbers
+        The arrays kept for each parameter, and what they are filled with at the start.
+    name : str, optional
+    weight_decay : float, optional
+        Each step first takes this share, times the learning rate, off the parameters.
+    clipnorm, clipvalue, global_clipnorm : float, optional
+        One of them: scale each gradient down to this norm, cut its elements to this absolute value, or scale all
+        gradients together down to this norm.
+    use_ema : bool
+        Keep a running mean of the parameters, as a slot ``average``; see `finalize_variable_values`.
+    ema_momentum : float
+        What that mean keeps at each step.
+    ema_overwrite_frequency : int, optional
+        After so many steps, each time, the parameters are set to their mean.
+    loss_scale_factor : float, optional
+        `minimize` multiplies the loss by it, `apply` divides the gradients: small float32 gradients do not vanish.
+    gradient_accumulation_steps : int, optional
+        Update once per so many calls, by the mean of their gradients. (A schedule counts the calls, as in Keras.)
 
     Attributes
     ----------
-    iterations : int
-        The number of updates made.
-    slots : list of ndarray
-        For each parameter an array of shape (number of slots, size of the parameter), zero at the start.
+    kernel : njit function
+        ``kernel(w, g, slots, numbers)`` changes ``w`` (all parameters of one dtype, end to end) and the rows of
+        ``slots`` in place.
+
+    Examples
+    --------
+    An optimizer of one's own:
+
+    >>> import numpy as np
+    >>> from numba import njit
+    >>> from jitgrad.optim import Optimizer
+    >>> @njit
+    ... def along_signs(w, g, slots, numbers):
+    ...     for i in range(w.size):
+    ...         w[i] -= numbers[0] * np.sign(g[i])
+    >>> class SignDescent(Optimizer):
+    ...     kernel = staticmethod(along_signs)
+    ...
+    ...     def numbers(self, rate, step):
+    ...         return (rate,)
+    >>> w = np.array([1.0, 2.0])
+    >>> SignDescent(0.5, {}).update([w], [np.array([0.1, -30.0])])
+    >>> w
+    array([0.5, 2.5])
     """
 
-    slot_names: tuple[str, ...] = ()
-    """What a row of `slots` is; read after ``__init__``, so it may depend on options."""
-
+    name: str = "optimizer"
     kernel: Any = None
-    """``kernel(params, grads, slots, numbers)``: one-dimensional arrays, one tuple of them per argument."""
+    aliases: ClassVar[Mapping[str, str]] = {}
+    """Names that TensorFlow 1 and Keras 2 had for slots."""
 
-    def __init__(self, learning_rate: float) -> None:
-        self.learning_rate = checked("learning_rate", learning_rate, 0.0, np.inf)
-        self.iterations = 0
-        self.slots: list[np.ndarray] = []
+    def __init__(self, learning_rate: Any, slots: Mapping[str, float], **options: Unpack[Options]) -> None:
+        unknown = options.keys() - Options.__annotations__.keys()
+        if unknown:
+            raise ArgumentError(
+                f"{type(self).__name__} has no argument {' or '.join(sorted(unknown))}; "
+                f"the options of all optimizers are {', '.join(Options.__annotations__)}"
+            )
+        self.name = options.get("name") or type(self).name
+        self.learning_rate = learning_rate
+        self.weight_decay = _optional(checked, "weight_decay", options)
+        self.clipping = Clipping(options.get("clipnorm"), options.get("clipvalue"), options.get("global_clipnorm"))
+        self.use_ema = bool(options.get("use_ema"))
+        self.ema_momentum = checked("ema_momentum", options.get("ema_momentum", 0.99), 0.0, 1.0, closed=True)
+        self.ema_overwrite_frequency = _optional(checked_count, "ema_overwrite_frequency", options, 1)
+        self.loss_scale_factor = _optional(positive, "loss_scale_factor", options)
+        self.gradient_accumulation_steps = _optional(checked_count, "gradient_accumulation_steps", options, 2)
+        self.scalars: dict[str, float] = {}
+        self._initial = dict(slots)
+        self._kernel_rows = len(slots)
+        if self.gradient_accumulation_steps:
+            self._initial[ACCUMULATOR] = 0.0
+        if self.use_ema:
+            self._initial[AVERAGE] = 0.0
+        self._slots = Slots(self._initial)
+        self._params: list[Parameter] = []  # in the order of the slots
+        self._calls = 0
+        self._undecayed: tuple[list[Parameter], list[str]] = [], []
 
-    def step_numbers(self) -> tuple[float, ...]:
-        """The numbers that the kernel needs for update number ``self.iterations`` (the first is 1)."""
-        raise NotImplementedError
+    # ----- hyper-parameters ----------------------------------------------------------------------
+    @property
+    def learning_rate(self) -> float:
+        """The learning rate of the next update. It can be set to what the optimizer takes at its start."""
+        rate = self._learning_rate
+        if isinstance(rate, LearningRateSchedule):
+            return float(rate(self._calls))
+        return float(rate() if callable(rate) else rate)
 
-    def build(self, params: Sequence[np.ndarray]) -> None:
-        """Make the slots for `params`. The first `update` does it by itself."""
-        self.slots = [np.zeros((len(self.slot_names), param.size), param.dtype) for param in params]
+    @learning_rate.setter
+    def learning_rate(self, value: Any) -> None:
+        # A variable stays one, so that assigning to it later has an effect.
+        kept = callable(value) or isinstance(value, Variable)
+        self._learning_rate = value if kept else checked("learning_rate", value)
 
-    def update(self, params: Sequence[np.ndarray], grads: Sequence[np.ndarray]) -> None:
-        """Change `params` in place by one step along `grads`.
+    @property
+    def iterations(self) -> int:
+        """The number of updates made."""
+        return self._calls // (self.gradient_accumulation_steps or 1)
+
+    def numbers(self, rate: float, step: int) -> tuple[float, ...]:
+        """What the kernel needs to know: called once for each update.
+
+        Parameters
+        ----------
+        rate : float
+            The learning rate.
+        step : int
+            The number of the update; the first is 1.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define numbers(self, rate, step)")
+
+    def exclude_from_weight_decay(self, var_list: Iterable[Any] = (), var_names: Iterable[str] = ()) -> None:
+        """Leave variables out of the weight decay.
+
+        Parameters
+        ----------
+        var_list : iterable of Variable
+        var_names : iterable of str
+            Regular expressions; a variable is left out if one is found in its name.
+        """
+        self._undecayed[0].extend(var_list or ())
+        self._undecayed[1].extend(var_names or ())
+
+    # ----- from a loss to an update --------------------------------------------------------------
+    def minimize(self, loss: Any, var_list: Any = None, tape: Any = None) -> int:
+        """Make one step that lowers `loss`: `compute_gradients`, then `apply_gradients`.
+
+        Parameters
+        ----------
+        loss : function without arguments, or Tensor
+            A Tensor needs the `tape` that it was computed on.
+        var_list : Variable, sequence of them, or a function that returns one
+            By default the trainable variables that the loss uses.
+        tape : GradientTape, optional
+
+        Returns
+        -------
+        int
+            The number of updates made so far.
+        """
+        return self.apply_gradients(self.compute_gradients(loss, var_list, tape))
+
+    def compute_gradients(self, loss: Any, var_list: Any = None, tape: Any = None) -> list[tuple[Any, Any]]:
+        """The gradients of `loss`, paired with their variables.
+
+        Takes what `minimize` takes. With a `loss_scale_factor`, the gradients are those of the scaled loss.
+        """
+        if not callable(loss) and tape is None:
+            raise ArgumentError(
+                f"loss must be callable (a function without arguments), not {type(loss).__name__}; "
+                "or pass the tape that it was computed on as tape="
+            )
+        tape = GradientTape() if tape is None else tape
+        variables = None if var_list is None or callable(var_list) else listed(var_list)
+        if callable(loss):
+            with tape:
+                tape.watch(variables or [])
+                loss = loss()
+        if variables is None:
+            variables = listed(tape.watched_variables() if var_list is None else var_list())
+        # The scale enters as the seed, so that nothing has to be recorded on a tape that is given.
+        seed = None if self.loss_scale_factor is None else np.full(np.asarray(loss).shape, self.loss_scale_factor)
+        return [*zip(tape.gradient(loss, variables, seed), variables, strict=True)]
+
+    def scale_loss(self, loss: Any) -> Any:
+        """`loss` times the `loss_scale_factor`, if there is one."""
+        return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
+
+    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> int:
+        """Make one step along gradients that are paired with their variables.
+
+        Parameters
+        ----------
+        grads_and_vars : iterable of (gradient, Variable)
+            A gradient that is None leaves its variable alone, with a warning.
+
+        Returns
+        -------
+        int
+            The number of updates made so far.
+
+        Raises
+        ------
+        NoGradientError
+            If all gradients are None.
+        """
+        pairs = [*grads_and_vars]
+        if not pairs:
+            raise NoGradientError("apply_gradients: there is no gradient to apply, the list of pairs is empty")
+        self.apply([grad for grad, _ in pairs], [variable for _, variable in pairs])
+        return self.iterations
+
+    def apply(self, grads: Sequence[Any], trainable_variables: Sequence[Parameter] | None = None) -> None:
+        """Make one step along gradients.
+
+        Parameters
+        ----------
+        grads : sequence of Tensor, array or None
+            None leaves the variable alone, with a warning.
+        trainable_variables : sequence of Variable, optional
+            By default those that the optimizer knows. An array is changed in place.
+
+        Raises
+        ------
+        NoGradientError
+            If all gradients are None.
+        """
+        params = self._params if trainable_variables is None else listed(trainable_variables)
+        if len(grads) != len(params):
+            hint = "" if params else "; pass the variables, or build the optimizer for them"
+            raise ArgumentError(f"apply: {len(grads)} gradients for {len(params)} parameters{hint}")
+        if not params:
+            return
+        names = [called(param, k) for k, param in enumerate(params)]
+        places = self._places(params)
+        arrays = {
+            place: checked_gradient(grad, param, f"the gradient of {name}")
+            for place, grad, param, name in zip(places, grads, params, names, strict=True)
+            if grad is not None
+        }
+        missing = ", ".join(name for name, grad in zip(names, grads, strict=True) if grad is None)
+        if not arrays:
+            raise NoGradientError(f"there is no gradient for any variable ({missing}); does the loss depend on them?")
+        if missing:
+            warnings.warn(f"no gradient for {missing}: left unchanged", stacklevel=3)
+        self._step(arrays)
+
+    def update(self, params: Sequence[np.ndarray], grads: Sequence[Any]) -> None:
+        """Change arrays in place by one step along `grads`.
+
+        Unlike with `apply`, state belongs to the position in `params`, not to the array.
 
         Parameters
         ----------
         params, grads : sequences of float arrays, pairwise of the same shape
             A gradient of another dtype is converted.
-        """
-        self._check(params, grads)
-        if not self.slots:
-            self.build(params)
-        self.iterations += 1
-        numbers = self.step_numbers()
-        # One kernel call per dtype; usually there is one.
-        for dtype in dict.fromkeys(param.dtype for param in params):
-            chosen = [k for k, param in enumerate(params) if param.dtype == dtype]
-            flat = tuple(np.ascontiguousarray(params[k]).reshape(-1) for k in chosen)
-            flat_grads = tuple(np.ascontiguousarray(grads[k], dtype).reshape(-1) for k in chosen)
-            slots = tuple(self.slots[k] for k in chosen)
-            self.kernel(flat, flat_grads, slots, np.array(numbers, dtype))
-            for k, values in zip(chosen, flat, strict=True):
-                # What is not contiguous was copied; then the update has to be brought back.
-                if not np.may_share_memory(values, params[k]):
-                    params[k][...] = values.reshape(params[k].shape)
 
-    def _check(self, params: Sequence[np.ndarray], grads: Sequence[np.ndarray]) -> None:
-        if len(params) != len(grads):
-            raise ArgumentError(f"update: {len(params)} parameters but {len(grads)} gradients")
-        if self.slots and len(self.slots) != len(params):
-            raise ArgumentError(f"update: the optimizer's state is of {len(self.slots)} parameters, not {len(params)}")
-        for k, (param, grad) in enumerate(zip(params, grads, strict=True)):
-            if not isinstance(param, np.ndarray) or param.dtype not in FLOATS:
-                raise ArgumentError(f"update: parameter {k} must be a float32 or float64 array, not {describe(param)}")
-            if not param.flags.writeable:
-                raise ArgumentError(f"update: parameter {k} is read-only")
-            if np.shape(grad) != param.shape:
-                raise ArgumentError(f"update: gradient {k} has shape {np.shape(grad)}, its parameter has {param.shape}")
-            if self.slots and (self.slots[k].shape[1], self.slots[k].dtype) != (param.size, param.dtype):
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from jitgrad.optim import SGD
+        >>> w, b = np.ones(2), np.array(1.0)
+        >>> SGD(0.5).update([w, b], [np.array([1.0, 2.0]), 3.0])
+        >>> w, b
+        (array([0.5, 0. ]), array(-0.5))
+        """
+        known: Sequence[Place | None] = self._slots.places or [None] * len(params)
+        if len(known) != len(params):
+            raise ArgumentError(f"update: the optimizer's state is of {len(known)} parameters, not {len(params)}")
+        for k, (param, place) in enumerate(zip(params, known, strict=True)):
+            check_parameter(param, f"parameter {k}")
+            if place is not None and (param.shape, param.dtype) != (place.shape, place.dtype):
                 raise ArgumentError(
-                    f"update: the optimizer's state for parameter {k} is of {self.slots[k].shape[1]} "
-                    f"{self.slots[k].dtype} numbers, the parameter is {describe(param)}"
+                    f"update: the optimizer's state for parameter {k} is {place}, the parameter is {describe(param)}"
                 )
+        if self._params:
+            self._params = [*params]
+        self.apply(grads, params)
+
+    def _step(self, grads: Mapping[int, np.ndarray]) -> None:
+        """One step along the gradients of the parameters at some places."""
+        made = blocks([*grads], [value(self._params[k]) for k in grads], [*grads.values()])
+        if self.loss_scale_factor is not None:
+            for block in made:
+                block.grad /= self.loss_scale_factor
+        if self.gradient_accumulation_steps is None or self._accumulate(made, self.gradient_accumulation_steps):
+            self.clipping.apply([grad for block in made for grad in block.grads])
+            rate = self.learning_rate
+            numbers = self.numbers(rate, self.iterations + 1)
+            for block in made:
+                self._decay(block, rate)
+                with self._slots.rows(block.dtype, block.places) as rows:
+                    self.kernel(block.vector, block.grad, rows[: self._kernel_rows], np.array(numbers, block.dtype))
+                for k, part in zip(block.places, block.parts, strict=True):
+                    install(self._params[k], part)
+        if self.use_ema:
+            self._average()
+        self._calls += 1
+
+    def _accumulate(self, made: Sequence[Block], steps: int) -> bool:
+        """Add gradients to those of earlier calls; with those of the last one, put their mean in place of them."""
+        last = (self._calls + 1) % steps == 0
+        for block in made:
+            with self._slots.rows(block.dtype, block.places) as rows:
+                total = rows[self._slots.names.index(ACCUMULATOR)]
+                total += block.grad
+                if last:
+                    block.grad[:] = total / steps
+                    total[:] = 0.0
+        return last
+
+    def _decay(self, block: Block, rate: float) -> None:
+        if self.weight_decay is not None:
+            for k, part in zip(block.places, block.parts, strict=True):
+                if self._decays(self._params[k]):
+                    part *= 1.0 - self.weight_decay * rate
+
+    def _decays(self, param: Parameter) -> bool:
+        listed, patterns = self._undecayed
+        named = isinstance(param, Variable) and any(re.search(pattern, param.name) for pattern in patterns)
+        return not named and not any(param is other for other in listed)
+
+    def _average(self) -> None:
+        # The first mean is the first value: there is nothing before it.
+        momentum = self.ema_momentum if self.iterations else 0.0
+        overwrite = self.ema_overwrite_frequency and (self.iterations + 1) % self.ema_overwrite_frequency == 0
+        for k, param in enumerate(self._params):
+            mean = self._slots.view(k, AVERAGE)
+            mean[...] = momentum * mean + (1.0 - momentum) * value(param)
+            if overwrite:
+                install(param, mean.copy())
+
+    def finalize_variable_values(self, var_list: Sequence[Parameter] | None = None) -> None:
+        """Set parameters to their running mean, at the end of a training with ``use_ema=True``.
+
+        Parameters
+        ----------
+        var_list : sequence of Variable, optional
+            By default all that were updated.
+        """
+        if not self.use_ema:
+            raise ArgumentError(f"{self.name} keeps no mean of the parameters; make it with use_ema=True")
+        for param in self._params if var_list is None else listed(var_list):
+            install(param, self.get_slot(param, AVERAGE))
+
+    # ----- state ---------------------------------------------------------------------------------
+    def build(self, var_list: Sequence[Parameter]) -> None:
+        """Make the slots for `var_list`. The first update does it by itself."""
+        self._places(listed(var_list))
+
+    def _places(self, params: Sequence[Parameter]) -> list[int]:
+        """Where the slots of `params` are; parameters that are new get some."""
+        known = {id(param): k for k, param in enumerate(self._params)}
+        new = [param for param in params if id(param) not in known]
+        for k, param in enumerate(params):
+            check_parameter(param, f"parameter {k}")
+        if len({id(param) for param in params}) < len(params):
+            raise ArgumentError("a parameter is given twice; pass it once, with the sum of its gradients")
+        if new:
+            first = len(self._params)
+            known |= {id(param): k for k, param in enumerate(new, first)}
+            self._params += new
+            self._slots.add([value(param) for param in new])
+            if self.use_ema:
+                for k, param in enumerate(new, first):
+                    self._slots.view(k, AVERAGE)[...] = value(param)
+        return [known[id(param)] for param in params]
+
+    def get_slot_names(self) -> list[str]:
+        """Names of the arrays that are kept for each parameter."""
+        return [*self._slots.names]
+
+    def get_slot(self, var: Parameter, name: str) -> np.ndarray:
+        """A copy of one of the arrays kept for `var`.
+
+        Parameters
+        ----------
+        var : Variable
+            One that has been updated.
+        name : str
+            One of `get_slot_names`, or the name that TensorFlow 1 had for it.
+
+        Examples
+        --------
+        >>> import jitgrad
+        >>> from jitgrad.optim import Adam
+        >>> w, optimizer = jitgrad.Variable([1.0, 2.0]), Adam()
+        >>> optimizer.apply([[10.0, -10.0]], [w])
+        >>> optimizer.get_slot(w, "momentum"), optimizer.get_slot(w, "m")
+        (array([ 1., -1.]), array([ 1., -1.]))
+        """
+        k = next((k for k, param in enumerate(self._params) if param is var), None)
+        if k is None:
+            raise ArgumentError(f"{self.name} has no slots for {describe(var)}: it has not been updated yet")
+        name = name if name in self._slots.names else self.aliases.get(name, name)
+        if name not in self._slots.names:
+            raise ArgumentError(f"{self.name} has no slot {name!r}; it has {', '.join(self._slots.names) or 'none'}")
+        return self._slots.view(k, name).copy()
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """The state as named arrays: copies, ready for ``np.savez``."""
-        state = {"iterations": np.array(self.iterations)}
-        for k, slots in enumerate(self.slots):
-            for name, values in zip(self.slot_names, slots, strict=True):
-                state[f"{name}.{k}"] = values.copy()
-        return state
+        """The state as named arrays: copies, ready for ``np.savez``.
 
-    def load_state_dict(self, state: Mapping[str, np.ndarray], params: Sequence[np.ndarray]) -> None:
+        Slots are named after their position: ``velocity.0`` belongs to the variable that was met first. A learning
+        rate that is a number is part of the state; a schedule or a function is not.
+        """
+        state = {"iterations": np.array(self._calls)}
+        state |= {name: np.array(number) for name, number in self.scalars.items()}
+        if isinstance(self._learning_rate, float):
+            state["learning_rate"] = np.array(self._learning_rate)
+        return state | self._slots.state()
+
+    def load_state_dict(self, state: Mapping[str, Any], params: Sequence[Parameter] | None = None) -> None:
         """Restore what `state_dict` returned.
 
         Parameters
         ----------
         state : mapping of names to arrays
-        params : sequence of ndarray
-            The parameters that the optimizer will update.
+            A dictionary, or what ``np.load`` returns.
+        params : sequence of Variable or ndarray
+            Those that the optimizer will update, in the order in which it met them. By default those it knows.
 
         Raises
         ------
         DataError
-            If the state is not that of this optimizer for these parameters.
+            If the state is not that of this optimizer for these parameters. The optimizer is then as before.
         """
-        # Nothing saved before the first update: the slots are made by it.
-        iterations = int(_entry(state, "iterations"))
-        slots = []
-        for k, param in enumerate(params if iterations else ()):
-            made = np.zeros((len(self.slot_names), param.size), param.dtype)
-            for row, name in zip(made, self.slot_names, strict=True):
-                values = _entry(state, f"{name}.{k}")
-                if values.shape != row.shape or values.dtype != row.dtype:
-                    raise DataError(
-                        f"optimizer state: {name}.{k} is {describe(values)}, the parameter needs {describe(row)}"
-                    )
-                row[:] = values
-            slots.append(made)
-        self.iterations, self.slots = iterations, slots
+        params = self._params if params is None else listed(params)
+        for k, param in enumerate(params):
+            check_parameter(param, f"parameter {k}")
+        calls = int(entry(state, "iterations"))
+        scalars = {name: float(entry(state, name)) for name in self.scalars}
+        slots = Slots(self._initial)
+        slots.add([value(param) for param in params])
+        # Nothing was saved before the first update.
+        if calls:
+            slots.load(state)
+        if isinstance(self._learning_rate, float) and "learning_rate" in state:
+            self.learning_rate = float(state["learning_rate"])
+        self._calls, self.scalars, self._slots, self._params = calls, scalars, slots, [*params]
 
 
-def _entry(state: Mapping[str, np.ndarray], name: str) -> np.ndarray:
-    if name not in state:
-        raise DataError(f"optimizer state: {name} is missing; was it saved by another optimizer?")
-    return np.asarray(state[name])
-
-
-def describe(value: Any) -> str:
-    """``float32 of shape (3, 4)`` for an array, the type's name for anything else."""
-    if isinstance(value, np.ndarray):
-        return f"{value.dtype} of shape {value.shape}"
-    return type(value).__name__
-
-
-def checked(name: str, value: float, low: float, high: float) -> float:
-    """`value` as a float, or an error unless ``low <= value < high``."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{name} must be a number, not {value!r}") from None
-    if not low <= number < high:
-        raise ArgumentError(f"{name} must be at least {low:g} and below {high:g}, not {value!r}")
-    return number
+def _optional(check: Callable[..., Any], name: str, options: Options, *limits: float) -> Any:
+    """An option, checked unless it is None."""
+    given = options.get(name)
+    return None if given is None else check(name, given, *limits)

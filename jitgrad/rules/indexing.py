@@ -6,7 +6,8 @@ import numpy as np
 from numba.core import types as nbtypes
 
 from jitgrad.rules.registry import ArrayRule, Choose, MutatingRule, ZeroRule, register
-from jitgrad.rules.support import flat, is_array, is_none, split_shape, takes_array
+from jitgrad.rules.support import is_array, is_none, split_shape, takes_array
+from jitgrad.runtime.arrays import flat
 from jitgrad.runtime.kernels import compiled
 
 # ----- take ----------------------------------------------------------------------------------------
@@ -95,36 +96,43 @@ register(
 
 
 @compiled
-def _along_axis_shape(shape, ct_shape, axis):
-    """Element counts before, on and after the axis: of the array, and of the result."""
-    outer, n, inner = split_shape(shape, axis)
-    _, m, _ = split_shape(ct_shape, axis)
-    return outer, n, m, inner
+def _along_positions(shape, indices, axis, out_shape):
+    """Where in the raveled array each element of the result comes from; array and indices may broadcast."""
+    if axis < 0:
+        axis += len(shape)
+    size = 1
+    for n in out_shape:
+        size *= n
+    chosen = flat(indices)
+    where = np.empty(size, np.int64)
+    for r in range(size):
+        rest, at, stride = r, 0, 1
+        for k in range(len(shape) - 1, -1, -1):
+            at += rest % out_shape[k] % indices.shape[k] * stride
+            rest //= out_shape[k]
+            stride *= indices.shape[k]
+        rest, position, stride = r, 0, 1
+        for k in range(len(shape) - 1, -1, -1):
+            i = chosen[at] if k == axis else rest % out_shape[k]
+            position += i % shape[k] * stride  # a negative index counts from the end
+            rest //= out_shape[k]
+            stride *= shape[k]
+        where[r] = position
+    return where
 
 
 @compiled
-def _along_push(dot, indices, axis):
-    outer, n, m, inner = _along_axis_shape(dot.shape, indices.shape, axis)
-    out = np.empty(indices.shape, dot.dtype)
-    y, d = out.reshape((outer, m, inner)), flat(dot).reshape((outer, n, inner))
-    where = flat(indices).reshape((outer, m, inner))
-    for i in range(outer):
-        for k in range(m):
-            for j in range(inner):
-                y[i, k, j] = d[i, where[i, k, j], j]
-    return out
+def _along_push(dot, indices, axis, out):
+    return flat(dot)[_along_positions(dot.shape, indices, axis, out.shape)].reshape(out.shape)
 
 
 @compiled
 def _along_pull(ct, indices, axis, arr_shape, arr_dtype):
-    outer, n, m, inner = _along_axis_shape(arr_shape, indices.shape, axis)
+    where, c = _along_positions(arr_shape, indices, axis, ct.shape), flat(ct)
     out = np.zeros(arr_shape, arr_dtype)
-    g, c = out.reshape((outer, n, inner)), flat(ct).reshape((outer, m, inner))
-    where = flat(indices).reshape((outer, m, inner))
-    for i in range(outer):
-        for k in range(m):
-            for j in range(inner):
-                g[i, where[i, k, j], j] += c[i, k, j]
+    g = out.reshape(-1)
+    for k in range(where.size):
+        g[where[k]] += c[k]
     return out
 
 
@@ -147,9 +155,10 @@ register(
         cases=(
             _case((2, 3), np.array([[0, 2], [1, 1]]), 1),
             _case((2, 3), np.array([[1, 0, 1]]), 0),
+            _case((2, 3), np.array([[2, 2]]), 1),
+            _case((1, 3), np.array([[0], [2]]), -1),
             _case(4, np.array([3, 3]), None),
         ),
-        note="indices that broadcast against the array are not supported",
     )
 )
 

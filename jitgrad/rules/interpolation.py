@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from jitgrad.rules.registry import ArrayRule, Choose, register
-from jitgrad.rules.support import flat, is_array, is_none
+from jitgrad.rules.support import is_array, is_none
+from jitgrad.runtime.arrays import flat
 from jitgrad.runtime.kernels import compiled, mul0
 
 

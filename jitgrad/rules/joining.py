@@ -11,7 +11,8 @@ from numba.core import types as nbtypes
 
 from jitgrad.rules.registry import ArrayRule, Choose, register
 from jitgrad.rules.shapes import sum_to_shape
-from jitgrad.rules.support import copy, copy_pull, generated, is_array, is_none, is_number, split_shape, takes_array
+from jitgrad.rules.support import generated, is_array, is_none, is_number, split_shape, takes_array
+from jitgrad.runtime.arrays import copy, copy_pull
 from jitgrad.runtime.kernels import compiled
 
 

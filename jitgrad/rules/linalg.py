@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from jitgrad.rules.registry import ArrayRule, Choose, RewriteRule, ZeroRule, register
-from jitgrad.rules.support import flat, is_complex, is_none
+from jitgrad.rules.support import is_complex, is_none
+from jitgrad.runtime.arrays import flat
 from jitgrad.runtime.kernels import compiled, ratio0
 
 

@@ -10,7 +10,8 @@ import operator
 import numpy as np
 
 from jitgrad.rules.registry import ArrayRule, Choose, register
-from jitgrad.rules.support import flat, generated, is_array, is_complex, is_none
+from jitgrad.rules.support import generated, is_array, is_complex, is_none
+from jitgrad.runtime.arrays import flat
 from jitgrad.runtime.kernels import compiled
 
 # ----- dot, by ranks -------------------------------------------------------------------------------

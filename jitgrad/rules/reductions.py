@@ -11,7 +11,8 @@ from numba import njit
 from numba.core import types as nbtypes
 
 from jitgrad.rules.registry import ArrayRule, Choose, RewriteRule, ZeroRule, register
-from jitgrad.rules.support import flat, identity, is_array, is_none, split_shape, takes_array
+from jitgrad.rules.support import identity, is_array, is_none, split_shape, takes_array
+from jitgrad.runtime.arrays import flat
 from jitgrad.runtime.kernels import compiled, ratio0
 
 VECTORS = (

@@ -12,15 +12,13 @@ from numba.core import types as nbtypes
 from jitgrad.rules.registry import ArrayRule, Choose, RefusedRule, register
 from jitgrad.rules.support import (
     cast_pull,
-    copy,
-    copy_pull,
-    flat,
     is_array,
     is_none,
     reshape_pull,
     split_shape,
     takes_array,
 )
+from jitgrad.runtime.arrays import copy, copy_pull, flat
 from jitgrad.runtime.kernels import compiled
 
 

@@ -11,7 +11,8 @@ from numba.core import types as nbtypes
 
 from jitgrad.rules.reductions import VECTORS, WITH_NAN, ZERO_D, count_numbers
 from jitgrad.rules.registry import ArrayRule, Choose, register
-from jitgrad.rules.support import flat, is_array, takes_array
+from jitgrad.rules.support import is_array, takes_array
+from jitgrad.runtime.arrays import flat
 from jitgrad.runtime.kernels import compiled, mul0
 
 # ----- extrema -------------------------------------------------------------------------------------

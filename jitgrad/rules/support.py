@@ -11,13 +11,8 @@ from typing import Any
 import numpy as np
 from numba.core import types as nbtypes
 
+from jitgrad.runtime.arrays import flat
 from jitgrad.runtime.kernels import compiled, inline
-
-
-@inline
-def flat(a):
-    """All elements in C order as a contiguous 1-d array; a view where `a` is C-contiguous."""
-    return np.ascontiguousarray(a).reshape(a.size)
 
 
 @inline
@@ -42,18 +37,6 @@ def split_shape(shape, axis):
 def identity(dot):
     """The tangent of a function that passes its argument on."""
     return dot
-
-
-@compiled
-def copy(dot):
-    """The same numbers in a new C-contiguous array."""
-    return dot.copy()
-
-
-@compiled
-def copy_pull(ct):
-    """The cotangent as a new array."""
-    return ct.copy()
 
 
 @compiled

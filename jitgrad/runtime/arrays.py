@@ -12,8 +12,29 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from jitgrad.runtime.kernels import inline
+from jitgrad.runtime.pipeline import helper
 
-@njit(error_model="numpy")
+
+@inline
+def flat(a):
+    """All elements in C order as a contiguous 1-d array; a view where `a` is C-contiguous."""
+    return np.ascontiguousarray(a).reshape(a.size)
+
+
+@njit(error_model="numpy")  # not a `helper`, for which the method is this function (`direct.METHODS`)
+def copy(dot):
+    """The same numbers in a new C-contiguous array."""
+    return dot.copy()
+
+
+@helper
+def copy_pull(ct):
+    """The cotangent as a new array."""
+    return ct.copy()
+
+
+@helper
 def put_number(out, number):
     """Write a number into an array of size one."""
     if out.size != 1:
@@ -105,4 +126,4 @@ def _take_where(ndim: int, selector_ndim: int) -> Any:
 def _compile(source: str, name: str) -> Any:
     namespace: dict[str, Any] = {"np": np}
     exec(source, namespace)
-    return njit(error_model="numpy")(namespace[name])
+    return helper(namespace[name])

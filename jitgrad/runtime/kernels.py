@@ -13,8 +13,10 @@ import math
 import numpy as np
 from numba import njit
 
-inline = njit(forceinline=True, error_model="numpy")
-compiled = njit(error_model="numpy")
+from jitgrad.runtime.pipeline import HelperPipeline, helper
+
+inline = njit(forceinline=True, error_model="numpy", pipeline_class=HelperPipeline)
+compiled = helper
 
 
 # ----- products that are zero where their first factor is ----------------------------------------

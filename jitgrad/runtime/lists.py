@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numba.typed import List
 
+from jitgrad.runtime.pipeline import helper
 
-@njit(error_model="numpy")
+
+@helper
 def zero_numbers(items, zero):
     """A reflected list of `zero`, once for each number in `items`."""
     return [zero for _ in items]
 
 
-@njit(error_model="numpy")
+@helper
 def zero_arrays(items):
     """A reflected list of zero arrays like those in `items`."""
     return [np.zeros_like(item) for item in items]
 
 
-@njit(error_model="numpy")
+@helper
 def typed_zero_numbers(items, zero):
     """A typed list of `zero`, once for each number in `items`."""
     out = List()
@@ -28,7 +29,7 @@ def typed_zero_numbers(items, zero):
     return out
 
 
-@njit(error_model="numpy")
+@helper
 def typed_zero_arrays(items):
     """A typed list of zero arrays like those in `items`."""
     out = List()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from numba import njit
+from jitgrad.runtime.pipeline import helper
 
 
-@njit(error_model="numpy")
+@helper
 def check_broadcast(shape, target):
     """Raise ValueError unless an array of `shape` can be broadcast to `target`."""
     extra = len(shape) - len(target)
@@ -17,7 +17,7 @@ def check_broadcast(shape, target):
             raise ValueError("operands could not be broadcast together")
 
 
-@njit(error_model="numpy")
+@helper
 def overlap(a, b):
     """Whether two arrays may share an element; False for most slices that interleave."""
     if a.size == 0 or b.size == 0:
@@ -33,7 +33,7 @@ def overlap(a, b):
     return apart < block_a or apart + block_b > step
 
 
-@njit(error_model="numpy")
+@helper
 def span(a):
     """First byte, end, size of the contiguous blocks, and a number that divides the distances of blocks."""
     low = a.ctypes.data
@@ -53,7 +53,7 @@ def span(a):
     return low, high, block, step
 
 
-@njit(error_model="numpy")
+@helper
 def gcd(a, b):
     """Greatest common divisor; of zero and a number that number."""
     while b:

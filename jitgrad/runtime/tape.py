@@ -9,10 +9,11 @@ import functools
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from jitgrad.runtime.pipeline import helper
 
 
-@njit(error_model="numpy")
+@helper
 def grow(strip, size):
     """`strip` itself when it has room for `size` entries, else a larger copy.
 
@@ -26,7 +27,7 @@ def grow(strip, size):
     return larger
 
 
-@njit(error_model="numpy")
+@helper
 def store(strip, at, array):
     """Copy the elements of `array`, in C order, to ``strip[at:]``."""
     strip[at : at + array.size] = array.ravel()
@@ -42,4 +43,4 @@ def put(ndim: int) -> Any:
     lines.append("    " * (ndim + 1) + f"strip[{', '.join(['k', *index])}] = array[{', '.join(index) or '()'}]")
     namespace: dict[str, Any] = {}
     exec("\n".join(lines), namespace)
-    return njit(error_model="numpy")(namespace["put"])
+    return helper(namespace["put"])

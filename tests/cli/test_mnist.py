@@ -104,10 +104,7 @@ def test_resume_reads_the_settings_of_the_run(digits, tmp_path, capsys):
         (["mnist", "train", "--learning-rate", "inf"], "learning_rate must be at least 0 and below inf"),
         (["mnist", "train", "--seed", "-1"], "--seed"),
         (["mnist", "train", "--momentum", "0.9"], "--momentum does not apply to the optimizer adam"),
-        (
-            ["mnist", "train", "--optimizer", "sgd", "--momentum", "1"],
-            "momentum must be at least 0 and below 1",
-        ),
+        (["mnist", "train", "--optimizer", "sgd", "--momentum", "1.5"], "--momentum"),
         (["mnist", "train", "--optimizer", "sgd", "--nesterov"], "nesterov needs a momentum above 0"),
         (["mnist", "train", "--fast"], "No such option: --fast"),
         (["mnist", "train", "--data-dir", "nowhere"], "nowhere: no such folder"),

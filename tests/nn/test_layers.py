@@ -6,7 +6,7 @@ from scipy.signal import correlate
 from scipy.special import log_softmax
 
 import jitgrad
-from jitgrad import nn
+from jitgrad.nn import layers as nn
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 

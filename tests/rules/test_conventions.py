@@ -5,7 +5,7 @@ import pytest
 from numba import njit, typeof
 
 import jitgrad.rules as rules
-from jitgrad.rules.support import flat
+from jitgrad.runtime.arrays import flat
 from tests.rules.harness import Case
 
 

@@ -1,0 +1,85 @@
+"""Options that several commands have, and how their texts are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from jitgrad.optim import OPTIMIZERS
+
+DataDir = Annotated[
+    Path | None, typer.Option(help="Folder with the four MNIST files (IDX, gzipped or not); else the embedded digits.")
+]
+Download = Annotated[bool, typer.Option("--download", help="Fetch the full set of 70,000 digits first.")]
+
+
+def _check(name: str, names: Collection[str]) -> str:
+    if name not in names:
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(names)}")
+    return name
+
+
+def choice(names: Collection[str], what: str) -> Any:
+    """An option that takes one of `names`."""
+
+    def check(value: str | None) -> str | None:
+        return None if value is None else _check(value, names)
+
+    return typer.Option(help=f"{what}: {', '.join(names)}.", callback=check, metavar="NAME")
+
+
+def choices(names: Collection[str], what: str) -> Any:
+    """An option that takes some of `names`: repeated, or with commas between them."""
+
+    def check(values: Iterable[str] | None) -> list[str]:
+        found = [name.strip() for value in values or () for name in value.split(",")]
+        return [_check(name, names) for name in dict.fromkeys(found)]
+
+    return typer.Option(help=f"{what}: {', '.join(names)}. Repeat it for several.", callback=check, metavar="NAME")
+
+
+def rates(what: str) -> Any:
+    """An option that takes learning rates: a number for all optimizers, or NAME=NUMBER for one; it may be repeated."""
+
+    def check(values: Iterable[str] | None) -> list[str]:
+        for value in values or ():
+            *name, _ = _rate(value)
+            for each in name:
+                _check(each, OPTIMIZERS)
+        return [*(values or ())]
+
+    return typer.Option(help=f"{what} Or NAME=RATE for one optimizer.", callback=check, metavar="RATE")
+
+
+def _rate(text: str) -> Sequence[Any]:
+    *name, number = (part.strip() for part in text.split("=", 1))
+    try:
+        return *name, float(number)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is neither a number nor like adam=0.01") from None
+
+
+def rate_of(optimizer: str, given: Iterable[str]) -> float | None:
+    """The learning rate that was given for an optimizer, by itself or with all, or None."""
+    found = {tuple(name): number for *name, number in map(_rate, given)}
+    return found.get((optimizer,), found.get(()))
+
+
+def pair(low_below_high: bool = False) -> Callable[[str], tuple[float, float]]:
+    """A reader of two numbers with a comma between them."""
+
+    def read(text: str) -> tuple[float, float]:
+        try:
+            first, second = map(float, text.split(","))
+        except ValueError:
+            raise typer.BadParameter(f"{text!r} is not two numbers with a comma between them, like -1,2") from None
+        if not (abs(first) < float("inf") and abs(second) < float("inf")):
+            raise typer.BadParameter(f"{text!r} is not finite")
+        if low_below_high and not first < second:
+            raise typer.BadParameter(f"{text!r} is no interval: {first:g} is not below {second:g}")
+        return first, second
+
+    return read

@@ -1,0 +1,26 @@
+"""A gradient tape for NumPy code, with the names and the behaviour of TensorFlow's.
+
+How it works, from the outside in
+---------------------------------
+`gradient_tape`, `forward`, `graph`, `custom`
+    What users call: `GradientTape`, `ForwardAccumulator`, `gradients`, gradients of their own.
+`tensor`, `operators`, `handlers`
+    Values, and how NumPy functions reach a handler when they meet one.
+`primitive`, `elementwise`, `functions`
+    Operations with pullbacks: those of scalars from the engine's rules, those of arrays by family.
+`recording`, `sweep`
+    The recorded graph and the backward sweep over it.
+"""
+
+from jitgrad.tape import functions  # noqa: F401  (fills the table of handlers)
+from jitgrad.tape.custom import RegisterGradient, custom_gradient, gradient_override_map, recompute_grad
+from jitgrad.tape.forward import ForwardAccumulator
+from jitgrad.tape.gradient_tape import GradientTape, TapeError, UnconnectedGradients, UnconnectedGradientWarning
+from jitgrad.tape.graph import gradients, hessians
+from jitgrad.tape.tensor import Tensor, Variable, constant
+
+__all__ = [
+    "ForwardAccumulator", "GradientTape", "RegisterGradient", "TapeError", "Tensor", "UnconnectedGradientWarning",
+    "UnconnectedGradients", "Variable", "constant", "custom_gradient", "gradient_override_map", "gradients", "hessians",
+    "recompute_grad",
+]  # fmt: skip

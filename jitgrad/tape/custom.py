@@ -1,0 +1,332 @@
+"""Gradients given by the user: `custom_gradient`, `recompute_grad`, and overrides by operation type."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgrad.errors import ArgumentError
+from jitgrad.tape.primitive import Primitive, heard_by
+from jitgrad.tape.recording import Recording, thread
+from jitgrad.tape.structure import flatten, rebuild
+from jitgrad.tape.sweep import backward
+from jitgrad.tape.tensor import Tensor, Value, Variable
+
+
+@contextlib.contextmanager
+def _watching_variables(alone: bool) -> Iterator[Recording]:
+    """A recording that hears which variables are read; `alone`: no tape hears anything meanwhile."""
+    before, own = thread.recordings, Recording(watches_variables=True)
+    thread.recordings = (own,) if alone else (*before, own)
+    try:
+        yield own
+    finally:
+        thread.recordings = before
+        own.release()
+
+
+class _UserGradient(Primitive):
+    """One call of a function that came with its gradient."""
+
+    __slots__ = ("_gradient",)
+    traceable = False
+
+    def __init__(self, name: str, gradient: Callable[[Sequence[Any]], Sequence[Any]]):
+        super().__init__(name, None, ())  # type: ignore[arg-type]
+        self._gradient = gradient
+        self.keywords = None
+
+    def cotangents(self, wanted, ct, out, args, kwargs):
+        outs, cts = (out, ct) if type(out) is tuple else ((out,), (ct,))
+        # An output that is not used has the cotangent zero, as in TensorFlow.
+        cts = [np.zeros(o.shape, o.dtype) if c is None else c for c, o in zip(cts, outs, strict=True)]
+        found = self._gradient([c if isinstance(c, Tensor) else Tensor(c) for c in cts])
+        return [_value(found[k]) for k in wanted]
+
+
+def _value(gradient: Any) -> Any:
+    return gradient.read_value() if isinstance(gradient, Variable) else gradient
+
+
+def _tensors(args: Any) -> list[Tensor]:
+    """The tape values among the leaves of `args`, variables as they are now."""
+    return [leaf.read_value() for leaf in flatten(args) if isinstance(leaf, Value)]
+
+
+def _aligned(name: str, gradients: Any, count: int, what: str) -> list[Any]:
+    found = flatten(gradients) if isinstance(gradients, (list, tuple)) else [gradients]
+    if len(found) != count:
+        raise ArgumentError(f"the gradient function of {name} returned {len(found)} gradients for {count} {what}")
+    return found
+
+
+def _enter(
+    name: str,
+    result: Any,
+    inputs: Sequence[Tensor],
+    variables: Sequence[Variable],
+    gradient: Callable[[Sequence[Any]], Sequence[Any]],
+) -> Any:
+    """`result` as the result of one operation on `inputs` and `variables`."""
+    operands = (*inputs, *(v.read_value() for v in variables))
+    leaves = flatten(result)
+    arrays = [leaf.array if isinstance(leaf, Value) else np.asarray(leaf) for leaf in leaves]
+    recordings = heard_by(operands)
+    if not recordings:
+        return rebuild(result, iter([Tensor(a) for a in arrays]))
+    single = len(arrays) == 1
+    primitive = _UserGradient(name, gradient)
+    out = primitive.record(recordings, operands, {}, arrays[0] if single else tuple(arrays))
+    return rebuild(result, iter((out,) if single else out))
+
+
+def custom_gradient(f: Callable) -> Callable:
+    """Give a function a gradient of its own.
+
+    Parameters
+    ----------
+    f : callable
+        ``f(*args)`` returns ``(result, grad)``. ``grad(*cotangents)``, one per value of the result, returns the gradient
+        for each tape value among the arguments (one, or a list or tuple; None for no gradient). If `f` reads trainable
+        variables, `grad` has a parameter ``variables=None`` and returns ``(gradients, variable_gradients)``.
+
+    Returns
+    -------
+    callable
+        ``f(*args)``, returning the result only, with this gradient on every tape that records it.
+
+    Raises
+    ------
+    TypeError
+        If `f` reads variables and `grad` has no parameter ``variables``.
+
+    Examples
+    --------
+    >>> import jitgrad
+    >>> import numpy as np
+    >>> @jitgrad.custom_gradient
+    ... def clipped(x):
+    ...     return x, lambda upstream: np.clip(upstream, -1.0, 1.0)
+    >>> x = jitgrad.Variable(2.0)
+    >>> with jitgrad.GradientTape() as tape:
+    ...     y = 10.0 * clipped(x)
+    >>> float(tape.gradient(y, x))
+    1.0
+    """
+    name = getattr(f, "__name__", "custom_gradient")
+
+    @functools.wraps(f)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        inputs = _tensors(args)
+        with _watching_variables(alone=False) as watching:
+            made = f(*args, **kwargs)
+            variables = _others(watching, args)
+        if not (isinstance(made, tuple) and len(made) == 2 and callable(made[1])):
+            raise ArgumentError(f"{name} must return its result and a gradient function, not {made!r}")
+        result, grad = made
+        takes_variables = _takes(grad, "variables")
+        if variables and not takes_variables:
+            names = ", ".join(v.name for v in variables)
+            raise ArgumentError(
+                f"{name} reads variables ({names}), so its gradient function needs a parameter variables=None and returns "
+                f"(gradients, gradients of the variables); or pass the variables as arguments"
+            )
+
+        def gradient(cotangents):
+            if variables:
+                of_inputs, of_variables = grad(*cotangents, variables=list(variables))
+                return [
+                    *_aligned(name, of_inputs, len(inputs), "arguments"),
+                    *_aligned(name, of_variables, len(variables), "variables"),
+                ]
+            return _aligned(name, grad(*cotangents), len(inputs), "arguments")
+
+        return _enter(name, result, inputs, variables, gradient)
+
+    return decorated
+
+
+def _others(watching: Recording, args: Any) -> list[Variable]:
+    """The variables that were read and are no arguments."""
+    passed = {id(leaf) for leaf in flatten(args)}
+    return [v for v in watching.variables.values() if id(v) not in passed]
+
+
+def _takes(function: Callable, parameter: str) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+    return parameter in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
+def recompute_grad(f: Callable) -> Callable:
+    """A function that keeps nothing of its inside on the tape, and runs again when it is differentiated.
+
+    Saves the memory of its intermediate values at the cost of computing them twice (Griewank & Walther, Evaluating
+    Derivatives, 2nd ed., chapter 12).
+
+    Parameters
+    ----------
+    f : callable
+        Of tape values, returning a value or a nested structure of them.
+
+    Returns
+    -------
+    callable
+    """
+    name = getattr(f, "__name__", "recompute_grad")
+
+    @functools.wraps(f)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        inputs = _tensors(args)
+        with _watching_variables(alone=True) as watching:
+            result = f(*args, **kwargs)
+            variables = _others(watching, args)
+
+        def gradient(cotangents):
+            own = Recording(watches_variables=False)
+            # The same nodes, heard by `own` too, so that outer tapes see the way through the arguments.
+            fresh = [Tensor(t.array, t.node) for t in inputs]
+            for tensor in fresh:
+                tensor.watch(own)
+            for variable in variables:
+                variable.watch(own)
+            before = thread.recordings
+            thread.recordings = (*before, own)
+            try:
+                again = flatten(f(*_rebuild_values(args, iter(fresh)), **kwargs))
+            finally:
+                thread.recordings = before
+            targets = [t if isinstance(t, Tensor) else t.read_value() for t in again]
+            sources = [*fresh, *(Tensor(v.array, v.node) for v in variables)]
+            found = backward(targets, cotangents, sources, own)
+            own.release()
+            return found
+
+        return _enter(name, result, inputs, variables, gradient)
+
+    return decorated
+
+
+def _rebuild_values(args: Any, tensors: Iterator[Tensor]) -> Any:
+    """`args` with other tape values."""
+    return rebuild(args, iter([next(tensors) if isinstance(leaf, Value) else leaf for leaf in flatten(args)]))
+
+
+# ----- overrides by the type of operation -----------------------------------------------------------
+class Operation:
+    """What a registered gradient sees of an operation.
+
+    Attributes
+    ----------
+    type : str
+    inputs, outputs : list of Tensor
+    """
+
+    def __init__(self, kind: str, inputs: Sequence[Any], outputs: Sequence[Any]):
+        self.type = self.name = kind
+        self.inputs = list(inputs)
+        self.outputs = list(outputs)
+
+
+_registered: dict[str, Callable] = {}
+
+
+class RegisterGradient:
+    """Decorator that registers ``gradient(op, *cotangents)`` under a name, for `gradient_override_map`.
+
+    Parameters
+    ----------
+    op_type : str
+
+    Raises
+    ------
+    KeyError
+        If the name is taken.
+    """
+
+    def __init__(self, op_type: str):
+        if not isinstance(op_type, str):
+            raise ArgumentError(f"op_type must be a string, not {type(op_type).__name__} {op_type!r}")
+        self._name = op_type
+
+    def __call__(self, f: Callable) -> Callable:
+        if self._name in _registered:
+            raise KeyError(f"a gradient is registered under {self._name!r} already; choose another name")
+        _registered[self._name] = f
+        return f
+
+
+class _Overridden(Primitive):
+    """An operation whose gradient is a registered one."""
+
+    __slots__ = ("_registered",)
+    traceable = False
+
+    def __init__(self, name: str, registered: Callable):
+        super().__init__(name, None, ())  # type: ignore[arg-type]
+        self._registered = registered
+        self.keywords = None
+
+    def cotangents(self, wanted, ct, out, args, kwargs):
+        inputs = [a if isinstance(a, Tensor) else Tensor(np.asarray(a)) for a in args]
+        outputs = out if type(out) is tuple else (out,)
+        cts = ct if type(ct) is tuple else (ct,)
+        cts = tuple(np.zeros(o.shape, o.dtype) if c is None else c for c, o in zip(cts, outputs, strict=True))
+        operation = Operation(self.name, inputs, [o if isinstance(o, Tensor) else Tensor(o) for o in outputs])
+        found = self._registered(operation, *[c if isinstance(c, Tensor) else Tensor(c) for c in cts])
+        found = list(found) if isinstance(found, (list, tuple)) else [found]
+        return [_value(found[k]) if k < len(found) else None for k in wanted]
+
+
+_ALIASES = {"AddV2": "Add", "BatchMatMulV2": "MatMul", "Div": "RealDiv", "TrueDiv": "RealDiv", "Select": "SelectV2"}
+
+
+@contextlib.contextmanager
+def gradient_override_map(op_type_map: Mapping[str, str]) -> Iterator[None]:
+    """A context in which operations of some types get registered gradients.
+
+    Parameters
+    ----------
+    op_type_map : mapping of str to str
+        From the type of an operation (TensorFlow's name: ``"Square"``, ``"MatMul"``, ...) to the name of a registered
+        gradient.
+
+    Raises
+    ------
+    LookupError
+        For a name under which nothing is registered.
+
+    Examples
+    --------
+    >>> import jitgrad
+    >>> import numpy as np
+    >>> @jitgrad.RegisterGradient("StraightThrough")
+    ... def straight_through(op, upstream):
+    ...     return upstream
+    >>> x = jitgrad.Variable(0.3)
+    >>> with jitgrad.GradientTape() as tape, jitgrad.gradient_override_map({"Sign": "StraightThrough"}):
+    ...     y = np.sign(x)
+    >>> float(tape.gradient(y, x))
+    1.0
+    """
+    if not isinstance(op_type_map, Mapping):
+        raise ArgumentError(f"op_type_map must be a dict, not {type(op_type_map).__name__} {op_type_map!r}")
+    made = dict(thread.overrides or {})
+    for kind, name in op_type_map.items():
+        if name not in _registered:
+            raise LookupError(f"no gradient is registered under {name!r}; register one with jitgrad.RegisterGradient")
+        kind = _ALIASES.get(kind, kind)
+        made[kind] = _Overridden(kind, _registered[name])
+    before = thread.overrides
+    thread.overrides = made
+    try:
+        yield
+    finally:
+        thread.overrides = before

@@ -1,0 +1,435 @@
+"""`GradientTape`: records what happens to the values it watches, and differentiates it."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import sys
+import warnings
+from collections.abc import Iterator
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from jitgrad.errors import ArgumentError, JitgradError, ShapeError
+from jitgrad.tape.handlers import HANDLERS
+from jitgrad.tape.recording import Recording, thread
+from jitgrad.tape.structure import flatten, rebuild
+from jitgrad.tape.sweep import backward
+from jitgrad.tape.tensor import Tensor, Value, Variable
+
+
+class UnconnectedGradients(enum.Enum):
+    """What the gradient is where a target does not depend on a source: ``"none"`` or ``"zero"``."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+class UnconnectedGradientWarning(UserWarning):
+    """A gradient is None; the message says why."""
+
+
+class TapeError(JitgradError, RuntimeError):
+    """A tape is used in a state in which it cannot be."""
+
+
+class RecordingError(TapeError, ValueError):
+    """A tape is recording where it must not, or is not where it must."""
+
+
+def warn(message: str) -> None:
+    """Warn at the line outside this package that led here."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("jitgrad."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, UnconnectedGradientWarning, stacklevel=level)
+
+
+def unconnected(word: Any) -> UnconnectedGradients:
+    """The member for a member or its value.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    try:
+        return UnconnectedGradients(word)
+    except ValueError:
+        raise ValueError(f"unconnected_gradients must be 'none' or 'zero', not {word!r}") from None
+
+
+class GradientTape:
+    """Records operations on watched values, for `gradient`, `jacobian` and `batch_jacobian`.
+
+    Parameters
+    ----------
+    persistent : bool
+        Keep what was recorded after it has been differentiated once.
+    watch_accessed_variables : bool
+        Watch every trainable `Variable` that is read while recording.
+
+    Notes
+    -----
+    Names, arguments and behaviour are those of TensorFlow's class of this name. Recording costs memory for the values
+    that were computed; a tape that is not persistent frees them as soon as it has been used.
+
+    Examples
+    --------
+    >>> import jitgrad
+    >>> import numpy as np
+    >>> x = jitgrad.Variable([0.0, 1.0])
+    >>> with jitgrad.GradientTape() as tape:
+    ...     y = np.sum(np.exp(2.0 * x))
+    >>> tape.gradient(y, x).numpy().round(3)
+    array([ 2.   , 14.778])
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True):
+        self._persistent = bool(persistent)
+        self._watch_variables = bool(watch_accessed_variables)
+        self._recording: Recording | None = None
+        self._is_recording = False
+
+    # ----- recording ------------------------------------------------------------------------------
+    def __enter__(self) -> GradientTape:
+        self._start()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        if self._is_recording:
+            self._stop()
+
+    def __del__(self):
+        recording = getattr(self, "_recording", None)
+        if recording is not None:
+            recording.release()
+
+    def _start(self) -> None:
+        if self._is_recording:
+            raise RecordingError("this tape is already recording; leave its context before you enter it again")
+        if self._recording is None:
+            self._recording = Recording(self._watch_variables)
+        thread.recordings = (*thread.recordings, self._recording)
+        self._is_recording = True
+
+    def _stop(self) -> None:
+        if not self._is_recording:
+            raise RecordingError("this tape is not recording")
+        thread.recordings = tuple(r for r in thread.recordings if r is not self._recording)
+        self._is_recording = False
+
+    def watch(self, tensor: Any) -> None:
+        """Record what is done with `tensor` from now on.
+
+        Parameters
+        ----------
+        tensor : Tensor, Variable, or a nested structure of them
+            Floating point values; others carry no derivative, and a warning says so.
+
+        Raises
+        ------
+        ValueError
+            For anything that is no tape value.
+        """
+        for value in flatten(tensor):
+            if not isinstance(value, Value):
+                raise ValueError(
+                    f"watch() takes tensors and variables, not {type(value).__name__} {value!r}; "
+                    f"make it one with jitgrad.constant"
+                )
+            if value.dtype.kind not in "fc":
+                warn(
+                    f"a watched value has dtype {value.dtype}, but only floating point values carry a gradient; "
+                    f"convert it with .astype(float)"
+                )
+                continue
+            if self._recording is None:
+                self._recording = Recording(self._watch_variables)
+            value.watch(self._recording)
+
+    def watched_variables(self) -> tuple[Variable, ...]:
+        """The variables watched so far, in the order in which they were made."""
+        watched = {} if self._recording is None else self._recording.variables
+        return tuple(watched[node] for node in sorted(watched, key=attrgetter("number")))
+
+    @contextlib.contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """A context in which this tape does not record.
+
+        Raises
+        ------
+        RecordingError
+            If it is not recording anyway.
+        """
+        if not self._is_recording:
+            raise RecordingError("stop_recording() of a tape that is not recording; use it inside the tape's context")
+        self._stop()
+        try:
+            yield
+        finally:
+            self._start()
+
+    def reset(self) -> None:
+        """Forget everything recorded, and what is watched, and go on recording.
+
+        Raises
+        ------
+        RecordingError
+            If it is not recording.
+        """
+        if not self._is_recording:
+            raise RecordingError("reset() of a tape that is not recording; make a new tape instead")
+        self._stop()
+        assert self._recording is not None
+        self._recording.release()
+        self._recording = None
+        self._start()
+
+    # ----- differentiating ------------------------------------------------------------------------
+    @contextlib.contextmanager
+    def _use(self, what: str) -> Iterator[Recording]:
+        """The recording, for one derivative; afterwards it is released unless the tape is persistent."""
+        recording = self._recording
+        if recording is None:
+            raise TapeError(
+                f"{what}() of a tape that has recorded nothing or has been used: a tape that is not persistent gives one "
+                f"set of gradients; make it with persistent=True to ask for more"
+            )
+        if self._persistent:
+            yield recording
+            return
+        if self._is_recording:
+            self._stop()
+        try:
+            yield recording
+        finally:
+            recording.variables.clear()
+            recording.release()
+            self._recording = None
+
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> Any:
+        """The gradient of the sum of all targets.
+
+        Parameters
+        ----------
+        target : Tensor, Variable, or a nested structure of them
+        sources : Tensor, Variable, or a nested structure of them
+        output_gradients : structure of array_like, optional
+            Cotangents of the targets, by default ones.
+        unconnected_gradients : {"none", "zero"} or UnconnectedGradients
+            What a source gets on which no target depends. With ``"none"`` a warning says why.
+
+        Returns
+        -------
+        structure of Tensor or None
+            That of `sources`; shapes and dtypes are those of the sources.
+
+        Raises
+        ------
+        TapeError
+            If the tape is not persistent and was used before.
+        ArgumentError
+            For targets or sources that are no tape values.
+        ShapeError
+            For an output gradient of another shape than its target.
+        """
+        rule = unconnected(unconnected_gradients)
+        targets, wanted = values_of("target", target), values_of("sources", sources)
+        with self._use("gradient") as recording:
+            seeds = seeds_of(targets, output_gradients)
+            found = backward(targets, seeds, wanted, recording)
+            found = [with_convention(g, s, rule, targets, recording) for g, s in zip(found, wanted, strict=True)]
+        return rebuild(sources, iter(found))
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The derivative of every element of `target` with respect to every element of the sources.
+
+        Parameters
+        ----------
+        target : Tensor or Variable
+        sources : Tensor, Variable, or a nested structure of them
+        unconnected_gradients : {"none", "zero"} or UnconnectedGradients
+        parallel_iterations : int, optional
+            Accepted for TensorFlow's sake.
+        experimental_use_pfor : bool
+            As in TensorFlow, False asks for a persistent tape.
+
+        Returns
+        -------
+        structure of Tensor or None
+            That of `sources`, each of shape ``target.shape + source.shape``.
+
+        Notes
+        -----
+        One backward sweep per element of the target.
+        """
+        rule = unconnected(unconnected_gradients)
+        self._check_loop("jacobian", experimental_use_pfor)
+        (goal,), wanted = values_of("target", target, one=True), values_of("sources", sources)
+        with self._use("jacobian") as recording:
+            rows = _rows(goal, wanted, recording, _one_hot(goal.shape, goal.dtype))
+            found = [
+                _stacked(row, goal.shape + s.shape, s, rule, goal, recording)
+                for row, s in zip(rows, wanted, strict=True)
+            ]
+        return rebuild(sources, iter(found))
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The Jacobian of each row of `target` with respect to the same row of `source`.
+
+        Parameters
+        ----------
+        target : Tensor or Variable of shape ``(b, ...)``
+            Its row `i` must depend on row `i` of the source only.
+        source : Tensor or Variable of shape ``(b, ...)``
+        unconnected_gradients, parallel_iterations, experimental_use_pfor
+            As in `jacobian`.
+
+        Returns
+        -------
+        Tensor or None
+            Of shape ``(b,) + target.shape[1:] + source.shape[1:]``.
+
+        Raises
+        ------
+        ShapeError
+            If the first axes differ or one of them is missing.
+        """
+        rule = unconnected(unconnected_gradients)
+        self._check_loop("batch_jacobian", experimental_use_pfor)
+        (goal,), (origin,) = values_of("target", target, one=True), values_of("source", source, one=True)
+        if goal.ndim < 1 or origin.ndim < 1 or goal.shape[0] != origin.shape[0]:
+            raise ShapeError(
+                f"batch_jacobian: target and source need the same first dimension, the batch; "
+                f"their shapes are {goal.shape} and {origin.shape}"
+            )
+        inner = goal.shape[1:]
+        with self._use("batch_jacobian") as recording:
+            seeds = (np.broadcast_to(hot, goal.shape) for hot in _one_hot(inner, goal.dtype))
+            (rows,) = _rows(goal, [origin], recording, seeds)
+            if rows is not None and rows and rows[0] is not None:
+                rows = [np.expand_dims(np.reshape(r, (goal.shape[0], -1)), 1) for r in rows]
+                return np.reshape(np.concatenate(rows, axis=1), goal.shape[:1] + inner + origin.shape[1:])
+            return _stacked(rows, goal.shape + origin.shape[1:], origin, rule, goal, recording)
+
+    def _check_loop(self, what: str, pfor: bool) -> None:
+        if not pfor and not self._persistent:
+            raise TapeError(f"{what}() with experimental_use_pfor=False needs a tape with persistent=True")
+
+
+# ----- arguments and results ------------------------------------------------------------------------
+def values_of(name: str, tree: Any, one: bool = False) -> list[Tensor]:
+    """The leaves of an argument as tensors; a variable counts as its value, and reading it here is not recorded."""
+    leaves = [tree] if one else flatten(tree)
+    for leaf in leaves:
+        if not isinstance(leaf, Value):
+            raise ArgumentError(
+                f"{name} must be a tensor or variable{'' if one else ' or a nested structure of them'}, not "
+                f"{type(leaf).__name__} {leaf!r}; make it one with jitgrad.constant or jitgrad.Variable and use that in "
+                f"the computation"
+            )
+    return [leaf if isinstance(leaf, Tensor) else Tensor(leaf.array, leaf.node) for leaf in leaves]
+
+
+def seeds_of(targets: list[Tensor], output_gradients: Any) -> list[Any]:
+    """A cotangent for each target."""
+    given = [None] * len(targets) if output_gradients is None else flatten(output_gradients)
+    if len(given) != len(targets):
+        raise ArgumentError(f"output_gradients has {len(given)} values for {len(targets)} targets")
+    seeds = []
+    for target, seed in zip(targets, given, strict=True):
+        if seed is None:
+            seed = np.ones(target.shape, target.dtype if target.dtype.kind in "fc" else float)
+        elif isinstance(seed, Variable):
+            seed = seed.read_value()
+        elif not isinstance(seed, Tensor):
+            seed = np.array(seed, target.dtype)
+        if seed.shape != target.shape:
+            raise ShapeError(f"an output gradient has shape {seed.shape}, its target has {target.shape}")
+        seeds.append(seed if seed.dtype == target.dtype else seed.astype(target.dtype))
+    return seeds
+
+
+def with_convention(
+    gradient: Tensor | None,
+    source: Tensor,
+    rule: UnconnectedGradients,
+    targets: list[Tensor],
+    recording: Recording | None,
+) -> Tensor | None:
+    """What to return for a source: its gradient, or zeros, or None and a warning."""
+    if gradient is not None:
+        return gradient
+    if rule is UnconnectedGradients.ZERO:
+        return Tensor(np.zeros(source.shape, source.dtype))
+    warn(_reason(source, targets, recording))
+    return None
+
+
+def _reason(source: Tensor, targets: list[Tensor], recording: Recording | None) -> str:
+    start = "a gradient is None: "
+    if source.dtype.kind not in "fc":
+        return f"{start}a source has dtype {source.dtype}; only floating point values have gradients"
+    if all(t.node is None for t in targets):
+        return (
+            f"{start}no target was recorded; compute it inside the tape's context from watched values, and not through "
+            f".numpy(), int() or comparisons"
+        )
+    if source.node is None or (recording is not None and recording not in source.node.recordings):
+        return (
+            f"{start}a source was not watched; use tape.watch(x) before the computation, or a trainable "
+            f"jitgrad.Variable, and differentiate with respect to that very object"
+        )
+    return (
+        f"{start}no target depends on a source through recorded operations; if it should, look for .numpy(), integer "
+        f"conversions, or work done outside the tape's context. Where it should not, unconnected_gradients='zero' "
+        f"gives zeros"
+    )
+
+
+def _one_hot(shape: tuple[int, ...], dtype: np.dtype) -> Iterator[np.ndarray]:
+    size = int(np.prod(shape))
+    for k in range(size):
+        hot = np.zeros(size, dtype)
+        hot[k] = 1
+        yield hot.reshape(shape)
+
+
+def _rows(target: Tensor, sources: list[Tensor], recording: Recording, seeds: Iterator[Any]) -> list[list[Any]]:
+    """For each source the gradients for each seed."""
+    sweeps = [backward([target], [seed], sources, recording) for seed in seeds]
+    return [[sweep[k] for sweep in sweeps] for k in range(len(sources))]
+
+
+def _stacked(
+    rows: list[Any], shape: tuple[int, ...], source: Tensor, rule: UnconnectedGradients, target: Tensor, recording: Any
+) -> Tensor | None:
+    """The rows of a Jacobian as one tensor."""
+    if rows and rows[0] is not None:
+        return HANDLERS[np.reshape](HANDLERS[np.stack](rows), shape)
+    if not rows or rule is UnconnectedGradients.ZERO:
+        return Tensor(np.zeros(shape, source.dtype))
+    return with_convention(None, source, rule, [target], recording)

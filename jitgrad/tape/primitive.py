@@ -1,0 +1,202 @@
+"""`Primitive`: an operation that tapes record, with its pullbacks.
+
+A primitive is called with tensors, variables, arrays and numbers. It computes on the arrays inside, and if a tape that
+listens knows one of the operands, it records a node. Its pullbacks are ordinary Python functions of NumPy calls: the
+backward sweep calls them with arrays, or, when an outer tape listens, with tensors, so that derivatives of any order
+come from the same functions.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgrad.errors import UnsupportedError
+from jitgrad.tape.recording import NO_KWARGS, Recording, leaf, recorded, thread
+from jitgrad.tape.tensor import Tensor, Value, Variable
+
+Pull = Callable[..., Any]
+
+
+class Primitive:
+    """An operation with a pullback for each operand.
+
+    Parameters
+    ----------
+    name : str
+        The type of operation, with TensorFlow's name where it has one; what `gradient_override_map` looks up.
+    function : callable
+        Computes on arrays: ``function(*args, **kwargs)``. Returns an array, or a tuple of arrays.
+    pulls : sequence of callable or None, or callable
+        ``pulls[k](ct, out, *args, **kwargs)`` is the cotangent of operand `k`; None: it has no derivative. A callable
+        ``pulls(k, ct, out, args, kwargs)`` stands for operands of any number. What a pull returns is summed to the
+        operand's shape and converted to its dtype. With several results `ct` and `out` are tuples, and `ct` has None
+        for results that are not used.
+
+    Notes
+    -----
+    Called with plain arrays only, it gives plain arrays, so that pulls may call primitives too. A value that a pull
+    receives is not to be modified. A keyword that the pulls do not name is refused.
+    """
+
+    __slots__ = ("function", "keywords", "name", "pulls")
+    traceable = True  # False: its pullbacks are more than functions of their arguments
+
+    def __init__(self, name: str, function: Callable, pulls: Sequence[Pull | None] | Pull):
+        self.name = name
+        self.function = function
+        self.pulls = pulls
+        self.keywords = None if callable(pulls) else frozenset().union(*(_keywords(p) for p in pulls if p is not None))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        listening = thread.recordings
+        arrays: list[Any] = []
+        tensors = False
+        tracked: tuple[Recording, ...] = ()
+        for arg in args:
+            kind = type(arg)
+            if kind is Tensor:
+                tensors = True
+                arrays.append(arg._array)
+                if tracked is not listening and arg.node is not None:
+                    heard = arg.node.recordings
+                    if heard is listening:
+                        tracked = listening
+                    else:
+                        tracked = tuple([r for r in listening if r in heard or r in tracked])
+            elif kind is Variable:
+                return self(*[a.read_value() if type(a) is Variable else a for a in args], **kwargs)
+            else:
+                arrays.append(arg)
+        if tracked:
+            return self.record(tracked, args, kwargs, self.function(*arrays, **kwargs))
+        if tensors:
+            return wrapped(self.function(*arrays, **kwargs))
+        return apply(self, self.function, arrays, kwargs)
+
+    def record(self, recordings: tuple, args: tuple, kwargs: Mapping[str, Any], out: Any) -> Any:
+        """A node for a call that happened, in all `recordings`; returns the results as tensors."""
+        if self.keywords is not None and not kwargs.keys() <= self.keywords:
+            bad = ", ".join(sorted(kwargs.keys() - self.keywords))
+            raise UnsupportedError(
+                f"{self.name} of tape values has no derivative with the argument {bad}; leave it out"
+            )
+        if type(out) is not tuple and out.dtype.kind not in "fc":
+            return Tensor(out)
+        overrides = thread.overrides
+        primitive = self if overrides is None else overrides.get(self.name, self)
+        kwargs = {k: kept(v) for k, v in kwargs.items()} if kwargs else NO_KWARGS
+        args = tuple([a if type(a) is Tensor else kept(a) for a in args])
+        parts = signature(primitive, args, kwargs, out)
+        return wrapped(out, recorded(primitive, args, kwargs, out, recordings, parts))
+
+    def cotangents(
+        self, wanted: Sequence[int], ct: Any, out: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> list[Any]:
+        """The cotangents of the `wanted` operands, not yet of their shapes; None where there is none."""
+        pulls = self.pulls
+        if callable(pulls):
+            return [pulls(k, ct, out, args, kwargs) for k in wanted]
+        return [
+            None if k >= len(pulls) or pulls[k] is None else pulls[k](ct, out, *args, **kwargs)  # type: ignore[misc]
+            for k in wanted
+        ]
+
+    def __repr__(self) -> str:
+        return f"<Primitive {self.name}>"
+
+
+def _keywords(pull: Pull) -> frozenset[str]:
+    """The names that a pull takes after ``ct`` and ``out``."""
+    return frozenset(list(inspect.signature(pull).parameters)[2:])
+
+
+def kept(arg: Any) -> Any:
+    """An operand as a node keeps it: the caller may write into his arrays afterwards."""
+    if isinstance(arg, np.ndarray):
+        return arg.copy() if arg.flags.writeable or arg.base is not None else arg
+    if type(arg) in (list, tuple):
+        return type(arg)([kept(a) for a in arg])
+    return arg
+
+
+# ----- what a call looks like -----------------------------------------------------------------------
+OPAQUE = object()
+"""In a signature: something that cannot be told from other things of its kind."""
+
+
+def signature(primitive: Primitive, args: tuple, kwargs: Mapping[str, Any], out: Any) -> tuple:
+    """What tells a call from others whose backward sweep is another program; see `Node`."""
+    if not primitive.traceable:
+        return (OPAQUE,)
+    parts: list[Any] = [primitive]
+    shaped = False
+    for arg in args:
+        if type(arg) is Tensor:
+            node = arg.node
+            if node is None:
+                node = arg.node = leaf(arg._array)
+            parts.append((node, arg.index) if arg.index else node)
+        else:
+            parts.append(described(arg))
+            shaped |= isinstance(arg, (np.ndarray, tuple, list))
+    if kwargs:
+        parts += kwargs
+        parts += map(described, kwargs.values())
+    if shaped:  # a mask decides about the shape of the result
+        parts.append(tuple([part.shape for part in (out if type(out) is tuple else (out,))]))
+    return tuple(parts)
+
+
+def described(arg: Any) -> Any:
+    """A constant in a signature: by type and shape where it is a value, else by content."""
+    kind = type(arg)
+    if kind is float or isinstance(arg, np.inexact):
+        return kind
+    if arg is None or kind in (int, bool, str) or isinstance(arg, (np.generic, np.dtype, type)):
+        return kind, arg
+    if kind is np.ndarray:
+        return kind, arg.dtype, arg.shape, arg.flags.num
+    if kind in (tuple, list):
+        return kind, *map(described, arg)
+    if kind is slice:
+        return kind, described(arg.start), described(arg.stop), described(arg.step)
+    return kind if arg is Ellipsis else OPAQUE
+
+
+def heard_by(tensors: Iterable[Tensor]) -> tuple[Recording, ...]:
+    """The recordings that listen and know one of the tensors."""
+    known = {r for t in tensors if t.node is not None for r in t.node.recordings}
+    return tuple(r for r in thread.recordings if r in known)
+
+
+def apply(primitive: Primitive, function: Callable, arrays: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """`function` on plain arrays; where a backward sweep is being traced, in one piece."""
+    for array in arrays:
+        if hasattr(array, "__jitgrad_trace__"):
+            return array.__jitgrad_trace__(primitive, arrays, kwargs)
+    return function(*arrays, **kwargs)
+
+
+def wrapped(out: Any, node: Node | None = None) -> Any:
+    """Results of a call as tensors."""
+    if type(out) is tuple:
+        return tuple(
+            [Tensor(part, node if part.dtype.kind in "fc" else None, k) for k, part in enumerate(out)],
+        )
+    return Tensor(out, node)
+
+
+def plain(tree: Any) -> Any:
+    """`tree` (a value, or lists, tuples and dicts of them) with arrays in place of tensors and variables."""
+    if isinstance(tree, Value):
+        return tree.array
+    if isinstance(tree, (list, tuple)):
+        parts = [plain(e) for e in tree]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+    if isinstance(tree, dict):
+        return {k: plain(e) for k, e in tree.items()}
+    return tree

@@ -1,0 +1,172 @@
+"""What a tape keeps: nodes, the recordings they belong to, and which recordings listen at the moment.
+
+A `Node` is one operation that ran: its primitive, its arguments and its result. Tensors point at the node that made
+them, nodes at the tensors they used, so what no live tensor needs is freed by reference counting. A `Recording` is
+what one tape heard between entering and releasing it; a node knows the recordings that heard it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+_number = itertools.count().__next__
+FIRST_PRUNING = 4096
+NO_KWARGS: dict[str, Any] = {}
+
+
+class Node:
+    """One recorded operation, or (without a primitive) a tensor that is watched.
+
+    Attributes
+    ----------
+    primitive : Primitive or None
+    args : tuple
+        Positional arguments of the call as they were: tensors, copies of arrays, numbers.
+    kwargs : dict
+    out : ndarray, or tuple of ndarray for a primitive with several results
+        For a tensor that was not computed, an array of its shape and dtype.
+    recordings : tuple of Recording
+        Those that heard it.
+    signature : tuple
+        What `compiled` tells structures by: the primitive, then for each operand its node, or what kind of constant it
+        is. None of this is an array.
+    number : int
+        Grows with time: inputs have smaller numbers than what is made of them.
+    since : dict of Recording to int, or None
+        The time from which a recording was told to watch it. What was computed before does not depend on it.
+    """
+
+    __slots__ = ("args", "kwargs", "number", "out", "primitive", "recordings", "signature", "since")
+
+    def __init__(self, primitive, args, kwargs, out, recordings, signature=()):
+        self.primitive = primitive
+        self.args = args
+        self.kwargs = kwargs
+        self.out = out
+        self.recordings = recordings
+        self.signature = signature
+        self.number = _number()
+        self.since = None
+
+    def release(self) -> None:
+        """Let go of the values, unless a recording that is alive needs them."""
+        for recording in self.recordings:
+            if recording.alive:
+                return
+        if self.primitive is not None:
+            self.args = self.signature = ()
+            self.kwargs = self.out = None
+            self.primitive = RELEASED
+
+
+def recorded(primitive, args, kwargs, out, recordings, signature) -> Node:
+    """A node for a call that happened, in all `recordings`."""
+    node = Node(primitive, args, kwargs, out, recordings, signature)
+    for recording in recordings:
+        nodes = recording.nodes
+        nodes.append(node)
+        if len(nodes) > recording.limit:
+            recording.prune()
+    return node
+
+
+class _Released:
+    """Stands in for the primitive of a node whose tape has been used up."""
+
+    name = "released"
+
+
+RELEASED = _Released()
+
+
+class Recording:
+    """What one tape heard.
+
+    Attributes
+    ----------
+    alive : bool
+        False once released: nothing is kept for it any more.
+    variables : dict of Node to Variable
+        The watched variables, in the order in which they were first read.
+    watches_variables : bool
+        Whether trainable variables are watched when they are read.
+    nodes : list of Node
+        What was recorded, in the order of time. Who appends beyond `limit` calls `prune`.
+    """
+
+    __slots__ = ("__weakref__", "alive", "limit", "nodes", "variables", "watches_variables")
+
+    def __init__(self, watches_variables: bool):
+        self.alive = True
+        self.watches_variables = watches_variables
+        self.variables: dict[Node, Any] = {}
+        self.nodes: list[Node] = []
+        self.limit = FIRST_PRUNING
+
+    def prune(self) -> None:
+        """Forget operations whose results are gone; the limit doubles, so the cost per operation is constant."""
+        kept, nodes = [], self.nodes
+        while nodes:
+            node = nodes.pop()
+            if sys.getrefcount(node) > 2:  # more than `node` and the argument of the call
+                kept.append(node)
+        kept.reverse()
+        self.nodes = kept
+        self.limit = max(FIRST_PRUNING, 2 * len(kept))
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def release(self) -> None:
+        """Free what only this recording keeps."""
+        self.alive = False
+        nodes, self.nodes = self.nodes, []
+        # Latest first: a chain of nodes that held each other would be freed recursively from its end.
+        while nodes:
+            nodes.pop().release()
+
+
+class _Thread(threading.local):
+    """What listens in one thread."""
+
+    recordings: tuple[Recording, ...] = ()
+    overrides: dict[str, Any] | None = None
+
+
+thread = _Thread()
+
+
+def listening() -> tuple[Recording, ...]:
+    """The recordings that hear what runs in this thread, outermost first."""
+    return thread.recordings
+
+
+@contextlib.contextmanager
+def paused(recordings: Iterable[Recording] | None = None) -> Iterator[None]:
+    """A context in which the given recordings (by default all) hear nothing."""
+    before = thread.recordings
+    gone = before if recordings is None else tuple(recordings)
+    thread.recordings = tuple(r for r in before if r not in gone)
+    try:
+        yield
+    finally:
+        thread.recordings = before
+
+
+def leaf(array: Any) -> Node:
+    """The node of a value that was not computed by a recorded operation."""
+    return Node(None, (), None, array, ())
+
+
+def watch(node: Node, recording: Recording) -> None:
+    """Make `recording` hear what is done with the tensors of `node` from now on."""
+    if recording not in node.recordings:
+        recordings = (*(r for r in node.recordings if r.alive), recording)
+        node.recordings = thread.recordings if recordings == thread.recordings else recordings
+        since = {r: number for r, number in (node.since or {}).items() if r.alive}
+        node.since = {**since, recording: _number()}

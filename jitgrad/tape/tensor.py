@@ -1,0 +1,239 @@
+"""`Tensor` and `Variable`: NumPy arrays whose operations a tape hears."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from jitgrad.errors import ArgumentError
+from jitgrad.tape.operators import Operators
+from jitgrad.tape.recording import Node, Recording, leaf, thread, watch
+
+
+class Value(Operators):
+    """Base of `Tensor` and `Variable`: what they look like to Python and NumPy."""
+
+    __slots__ = ()
+
+    @property
+    def array(self) -> Any:
+        """The NumPy array (or NumPy scalar) inside, which must not be written."""
+        raise NotImplementedError
+
+    def watch(self, recording: Recording) -> None:
+        """Make `recording` hear what is done with it from now on."""
+        raise NotImplementedError
+
+    def read_value(self) -> Tensor:
+        """Its value now, as a tensor."""
+        raise NotImplementedError
+
+    # ----- what it looks like ---------------------------------------------------------------------
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.array.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.array.ndim
+
+    @property
+    def size(self) -> int:
+        return self.array.size
+
+    def numpy(self) -> Any:
+        """A copy as a NumPy array (a NumPy scalar if it has no axes)."""
+        return np.array(self.array)[()] if self.array.ndim == 0 else np.array(self.array)
+
+    def __array__(self, dtype=None, copy=None):
+        if copy or (dtype is not None and dtype != self.array.dtype):
+            return np.array(self.array, dtype=dtype)
+        view = np.asarray(self.array).view()
+        view.flags.writeable = False  # a tape may hold the same memory
+        return view
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __bool__(self) -> bool:
+        return bool(self.array)
+
+    def __float__(self) -> float:
+        return float(self.array)
+
+    def __int__(self) -> int:
+        return int(self.array)
+
+    def __index__(self) -> int:
+        return self.array.__index__()
+
+    def __complex__(self) -> complex:
+        return complex(self.array)
+
+    def item(self, *index: int) -> Any:
+        """One element as a Python number."""
+        return self.array.item(*index)
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers."""
+        return self.array.tolist()
+
+    def detached(self) -> Tensor:
+        """Its value as a constant; what `jitgrad.stop_gradient` returns."""
+        return Tensor(self.array)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.array, spec)
+
+
+def owned(value: Any, dtype: Any = None) -> np.ndarray:
+    """A fresh array of `value` that nobody else holds; Python floats become float64."""
+    array = np.array(value.array if isinstance(value, Value) else value, dtype=dtype)
+    if array.dtype.kind not in "biufc":
+        raise ArgumentError(f"a tape value must be an array of numbers, not {type(value).__name__} {value!r}")
+    return array
+
+
+class Tensor(Value):
+    """An immutable array whose operations are recorded by the tapes that watch it.
+
+    Made by `constant` and by operations on tensors and variables.
+    """
+
+    __slots__ = ("_array", "index", "node")
+
+    def __init__(self, array: Any, node: Node | None = None, index: int = 0):
+        self._array = array
+        self.node = node
+        self.index = index
+
+    @property
+    def array(self) -> Any:
+        return self._array
+
+    def watch(self, recording: Recording) -> None:
+        if self.node is None:
+            self.node = leaf(self._array)
+        watch(self.node, recording)
+
+    def read_value(self) -> Tensor:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<Tensor shape={self.shape} dtype={self.dtype} numpy={self.array!r}>"
+
+
+def constant(value: Any, dtype: Any = None) -> Tensor:
+    """A tensor with a copy of `value`.
+
+    Parameters
+    ----------
+    value : array_like
+    dtype : dtype, optional
+        By default NumPy's choice: float64 for Python floats.
+
+    Examples
+    --------
+    >>> import jitgrad
+    >>> x = jitgrad.constant([3.0, 4.0])
+    >>> with jitgrad.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = x * x
+    >>> tape.gradient(y, x).numpy()
+    array([6., 8.])
+    """
+    return Tensor(owned(value, dtype))
+
+
+_names = itertools.count()
+
+
+class Variable(Value):
+    """A tensor that can be assigned to, and that tapes watch by themselves.
+
+    Parameters
+    ----------
+    initial_value : array_like, or a function without arguments that returns one
+    trainable : bool
+        Whether tapes watch it when it is read.
+    name : str, optional
+    dtype : dtype, optional
+
+    Examples
+    --------
+    >>> import jitgrad
+    >>> w = jitgrad.Variable([1.0, 2.0])
+    >>> with jitgrad.GradientTape() as tape:
+    ...     loss = (w * w).sum()
+    >>> w.assign_sub(0.5 * tape.gradient(loss, w)).numpy()
+    array([0., 0.])
+    """
+
+    __slots__ = ("__weakref__", "_array", "_name", "_trainable", "node")
+
+    def __init__(self, initial_value: Any, trainable: bool = True, name: str | None = None, dtype: Any = None):
+        self._array = owned(initial_value() if callable(initial_value) else initial_value, dtype)
+        self._trainable = bool(trainable)
+        self._name = f"Variable_{next(_names)}" if name is None else str(name)
+        self.node = leaf(self._array)
+
+    @property
+    def array(self) -> np.ndarray:
+        return self._array
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def trainable(self) -> bool:
+        return self._trainable
+
+    def watch(self, recording: Recording) -> None:
+        recording.variables.setdefault(self.node, self)
+        watch(self.node, recording)
+
+    def read_value(self) -> Tensor:
+        """Its value now, as a tensor that later assignments do not change."""
+        if self._trainable and thread.recordings and self._array.dtype.kind in "fc":
+            for recording in thread.recordings:
+                if recording.watches_variables:
+                    self.watch(recording)
+        return Tensor(self._array, self.node)
+
+    value = read_value
+
+    def assign(self, value: Any) -> Variable:
+        """Give it a new value of the same shape; no tape hears of it."""
+        array = owned(value, self._array.dtype)
+        if array.shape != self._array.shape:
+            raise ArgumentError(
+                f"cannot assign a value of shape {array.shape} to {self._name}, whose shape is {self._array.shape}"
+            )
+        self._replace(array)
+        return self
+
+    def assign_add(self, delta: Any) -> Variable:
+        """Add `delta` (broadcast to its shape)."""
+        return self.assign(self._array + _plain(delta))
+
+    def assign_sub(self, delta: Any) -> Variable:
+        """Subtract `delta` (broadcast to its shape)."""
+        return self.assign(self._array - _plain(delta))
+
+    def _replace(self, array: np.ndarray) -> None:
+        """Take over `array`, which nobody else may write. The old one may still be on a tape, so it is left alone."""
+        self._array = self.node.out = array
+
+    def __repr__(self) -> str:
+        return f"<Variable {self._name!r} shape={self.shape} dtype={self.dtype} numpy={self._array!r}>"
+
+
+def _plain(value: Any) -> Any:
+    return value._array if isinstance(value, (Tensor, Variable)) else value

@@ -163,9 +163,11 @@ def stop_gradient(x: Any) -> Any:
     """
     if hasattr(x, "detached"):  # a value of `jitgrad.tape`
         return x.detached()
-    if isinstance(x, tuple):
+    if isinstance(x, (tuple, list)):
         items = [stop_gradient(item) for item in x]
-        return type(x)(*items) if hasattr(x, "_fields") else tuple(items)
+        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+    if isinstance(x, dict):
+        return {key: stop_gradient(item) for key, item in x.items()}
     return x.copy() if isinstance(x, np.ndarray) else x
 
 

@@ -6,6 +6,7 @@ float and complex leaves have derivatives; every other leaf has none.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -24,8 +25,24 @@ def is_record(value: Any) -> bool:
     return isinstance(value, (np.ndarray, np.void)) and value.dtype.fields is not None
 
 
+def refuse_tape_value(value: Any) -> None:
+    """Raise for a tensor or variable of `jitgrad.tape`, where it would count as an array of constants.
+
+    Raises
+    ------
+    ArgumentError
+    """
+    tape = sys.modules.get("jitgrad.tape.tensor")  # without it there are none
+    if tape is not None and isinstance(value, tape.Value):
+        raise ArgumentError(
+            f"a tape value ({type(value).__name__}) was passed where arrays and numbers are expected; no tape would "
+            "hear of it; pass x.numpy(), or call with it what jitgrad.grad, value_and_grad, jacobian or hessian return"
+        )
+
+
 def is_float_leaf(value: Any) -> bool:
     """A float or complex number, or an array of them."""
+    refuse_tape_value(value)
     if isinstance(value, np.ndarray):
         return value.dtype.kind in "fc"
     return isinstance(value, (float, complex, np.floating, np.complexfloating))
@@ -98,6 +115,7 @@ def conform(value: Any, like: Any, name: str, owner: str) -> Any:
     ArgumentError
         The structures differ, or a complex value belongs to a real leaf.
     """
+    refuse_tape_value(value)
     if not has_float(like):
         return 0
     if isinstance(like, tuple) or is_list(like):
@@ -168,6 +186,7 @@ def copies(values: tuple) -> tuple:
     found: dict[int, np.ndarray] = {}
 
     def collect(x: Any) -> Any:
+        refuse_tape_value(x)
         if isinstance(x, np.ndarray):
             found[id(x)] = x
         return x

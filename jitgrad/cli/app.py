@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from jitgrad.cli import mnist
+from jitgrad.cli import mnist, plot
 
 app = typer.Typer(
     help="Exact derivatives of ordinary Numba code.",
@@ -16,11 +16,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(mnist.app, name="mnist")
+app.add_typer(plot.app, name="plot")
 
 
 @app.callback()
 def _root() -> None:
-    # A callback keeps `jitgrad mnist` a group of commands, however few there are.
+    # A callback keeps a group of commands one, however few there are.
     pass
 
 

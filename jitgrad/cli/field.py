@@ -11,8 +11,8 @@ from jitgrad.cli.expression import Function, ValueAndGradient
 from jitgrad.optim import Optimizer
 
 FINE = 160
-LOST = 100.0
-"""A path ends so many widths of the picture away from its middle."""
+LOST = 10.0
+"""A path ends so many widths of the picture away from its start."""
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Field:
 
 
 @dataclass
-class Path:
+class Descent:
     """The way of one optimizer.
 
     Attributes
@@ -66,11 +66,13 @@ def sample(
 ) -> Field:
     """The field on a rectangle, with `grid` x `grid` gradients."""
     xs, ys = np.linspace(*xlim, FINE), np.linspace(*ylim, FINE)
-    values = np.array([[_value(function, x, y) for x in xs] for y in ys])
+    # Python floats: Numba looks at the type of each argument, and knows these at once.
+    values = np.array([[_value(function, x, y) for x in xs.tolist()] for y in ys.tolist()])
     # Arrows in the middle of cells, so that none starts outside.
     middles = (np.arange(grid) + 0.5) / grid
     x, y = np.meshgrid(xlim[0] + middles * (xlim[1] - xlim[0]), ylim[0] + middles * (ylim[1] - ylim[0]))
-    gradients = np.array([_gradient(gradient, *point)[1] for point in zip(x.flat, y.flat, strict=True)])
+    points = zip(x.ravel().tolist(), y.ravel().tolist(), strict=True)
+    gradients = np.array([_gradient(gradient, *point)[1] for point in points])
     return Field(xs, ys, values, x, y, *gradients.T.reshape(2, grid, grid))
 
 
@@ -81,7 +83,7 @@ def descend(
     start: Sequence[float],
     steps: int,
     reach: float,
-) -> Path:
+) -> Descent:
     """Some steps of an optimizer, fewer if the gradient ceases to exist or the path leaves for good.
 
     Parameters
@@ -100,14 +102,14 @@ def descend(
         value, slope = _gradient(gradient, *point)
         points.append(point.copy())
         values.append(value)
-    return Path(name, rate, np.array(points), np.array(values))
+    return Descent(name, rate, np.array(points), np.array(values))
 
 
 def _value(function: Function, x: float, y: float) -> float:
-    # A function of one's own may raise where it has no value.
+    # A function of one's own may raise anything where it has no value.
     try:
         value = float(function(x, y))
-    except (ArithmeticError, ValueError):
+    except Exception:
         return np.nan
     return value if np.isfinite(value) else np.nan
 
@@ -116,7 +118,7 @@ def _gradient(gradient: ValueAndGradient, x: float, y: float) -> tuple[float, tu
     """Value and gradient, NaN if any of them does not exist: log(x) has slopes where it has no values."""
     try:
         value, (dx, dy) = gradient(x, y)
-    except (ArithmeticError, ValueError):
+    except Exception:
         return np.nan, (np.nan, np.nan)
     if not np.isfinite([value, dx, dy]).all():
         return np.nan, (np.nan, np.nan)

@@ -19,7 +19,7 @@ from rich.table import Column, Table
 from jitgrad.cli import INTERRUPTED, plots
 from jitgrad.cli.compare import Outcome, follow, ranked, subset
 from jitgrad.cli.engines import ENGINES
-from jitgrad.cli.options import DataDir, Download, choice, choices, rate_of, rates
+from jitgrad.cli.options import DataDir, Download, choice, choices, rates, rates_of
 from jitgrad.cli.training import CLASSES, DTYPES, SCHEDULES, Run, Settings, accuracy, evaluate, train
 from jitgrad.data import Mnist, load_mnist
 from jitgrad.errors import DataError
@@ -138,7 +138,7 @@ def compare_command(
     dtype: Annotated[str, choice(DTYPES, "Precision")] = "float32",
     data_dir: DataDir = None,
     download: Download = False,
-    output: Annotated[Path, typer.Option(help="The picture.")] = Path("mnist-compare.png"),
+    output: Annotated[Path, typer.Option(help="The picture: a PNG, SVG or PDF file.")] = Path("mnist-compare.png"),
 ) -> int:
     """Train one model with several optimizers; show all in one table and one picture.
 
@@ -148,8 +148,9 @@ def compare_command(
     shared = Settings(
         model=model, engine=engine, epochs=epochs, batch_size=batch_size, schedule=schedule, seed=seed, dtype=dtype
     )
-    given = learning_rate or []
-    every = [replace(shared, optimizer=name, learning_rate=rate_of(name, given)) for name in optimizer or OPTIMIZERS]
+    given = rates_of(optimizer or [*OPTIMIZERS], learning_rate or ())
+    every = [replace(shared, optimizer=name, learning_rate=rate) for name, rate in given.items()]
+    kind = plots.kind_of(output)
     for settings in every:
         settings.make_optimizer(examples=1)
     data = subset(load_mnist(data_dir, download), examples)
@@ -159,7 +160,7 @@ def compare_command(
         return INTERRUPTED
     console.print(_comparison(outcomes))
     size = len(data.train_images)
-    plots.comparison(output, outcomes, f"{model}, {size} digits, batches of {batch_size}, {engine}")
+    plots.comparison(output, outcomes, f"{model}, {size} digits, batches of {batch_size}, {engine}", kind)
     console.print(f"the picture is {output}", soft_wrap=True)
     return 0 if len(outcomes) == len(every) else INTERRUPTED
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+import math
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from jitgrad.errors import DataError
 from jitgrad.optim import OPTIMIZERS
 
 DataDir = Annotated[
@@ -62,24 +65,46 @@ def _rate(text: str) -> Sequence[Any]:
         raise typer.BadParameter(f"{text!r} is neither a number nor like adam=0.01") from None
 
 
-def rate_of(optimizer: str, given: Iterable[str]) -> float | None:
-    """The learning rate that was given for an optimizer, by itself or with all, or None."""
-    found = {tuple(name): number for *name, number in map(_rate, given)}
-    return found.get((optimizer,), found.get(()))
+def rates_of(optimizers: Sequence[str], given: Iterable[str]) -> dict[str, float | None]:
+    """The learning rate that was given for each optimizer, by itself or with all, or None."""
+    rest = None
+    found: dict[str, float] = {}
+    for *name, number in map(_rate, given):
+        if not name:
+            rest = number
+        elif name[0] in optimizers:
+            found[name[0]] = number
+        else:
+            raise DataError(f"--learning-rate: {name[0]} is not among the optimizers, {', '.join(optimizers)}")
+    return {name: found.get(name, rest) for name in optimizers}
 
 
-def pair(low_below_high: bool = False) -> Callable[[str], tuple[float, float]]:
-    """A reader of two numbers with a comma between them."""
+@dataclass(frozen=True)
+class Pair:
+    """Two numbers with a comma between them, as a type of options."""
 
-    def read(text: str) -> tuple[float, float]:
+    first: float
+    second: float
+
+    @classmethod
+    def point(cls, text: str) -> Pair:
+        """Any two numbers."""
         try:
-            first, second = map(float, text.split(","))
-        except ValueError:
+            pair = cls(*map(float, text.split(",")))
+        except (TypeError, ValueError):
             raise typer.BadParameter(f"{text!r} is not two numbers with a comma between them, like -1,2") from None
-        if not (abs(first) < float("inf") and abs(second) < float("inf")):
+        if not (math.isfinite(pair.first) and math.isfinite(pair.second)):
             raise typer.BadParameter(f"{text!r} is not finite")
-        if low_below_high and not first < second:
-            raise typer.BadParameter(f"{text!r} is no interval: {first:g} is not below {second:g}")
-        return first, second
+        return pair
 
-    return read
+    @classmethod
+    def interval(cls, text: str) -> Pair:
+        """The smaller one first."""
+        pair = cls.point(text)
+        if not pair.first < pair.second:
+            raise typer.BadParameter(f"{text!r}: {pair.first:g} is not below {pair.second:g}")
+        return pair
+
+    @property
+    def numbers(self) -> tuple[float, float]:
+        return self.first, self.second

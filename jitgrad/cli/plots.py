@@ -12,12 +12,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from jitgrad.cli.files import replacing
+from jitgrad.errors import DataError
 from jitgrad.optim import OPTIMIZERS
 
 if TYPE_CHECKING:
     from jitgrad.cli.compare import Outcome
     from jitgrad.cli.training import Scores
 
+KINDS = ("png", "svg", "pdf")
 SEGMENTS = 30
 SHOWN = 40
 COLUMNS = 10
@@ -48,7 +50,7 @@ def learning_curve(path: Path, history: list[Scores]) -> None:
     save(figure, path)
 
 
-def comparison(path: Path, outcomes: Sequence[Outcome], title: str) -> None:
+def comparison(path: Path, outcomes: Sequence[Outcome], title: str, kind: str = "png") -> None:
     """How several optimizers fare: training loss batch by batch, smoothed, and test accuracy epoch by epoch."""
     figure = Figure(figsize=(11, 4.8), layout="constrained")
     figure.suptitle(title)
@@ -57,7 +59,7 @@ def comparison(path: Path, outcomes: Sequence[Outcome], title: str) -> None:
         # Dashes beside solid lines: those that run on top of each other are both seen.
         style: dict[str, Any] = {
             "label": outcome.name,
-            "color": _color(outcome.name),
+            "color": color(outcome.name),
             "linestyle": "-" if k % 2 else "--",
         }
         steps, means = _smoothed(outcome.losses)
@@ -70,10 +72,10 @@ def comparison(path: Path, outcomes: Sequence[Outcome], title: str) -> None:
     for axes in (losses, accuracies):
         axes.grid(alpha=0.3)
     figure.legend(*losses.get_legend_handles_labels(), loc="outside right center")
-    save(figure, path)
+    save(figure, path, kind)
 
 
-def _color(optimizer: str) -> str:
+def color(optimizer: str) -> str:
     """The color of an optimizer, the same in all pictures."""
     return f"C{[*OPTIMIZERS].index(optimizer)}"
 
@@ -113,6 +115,20 @@ def misclassified(path: Path, images: np.ndarray, labels: np.ndarray, prediction
             axes.imshow(images[shown[k]], cmap="gray_r")
             axes.set_title(f"{labels[shown[k]]} → {predictions[shown[k]]}", fontsize=9)
     save(figure, path)
+
+
+def kind_of(path: Path) -> str:
+    """The kind of picture that a file's name asks for.
+
+    Raises
+    ------
+    DataError
+        If it is none of `KINDS`.
+    """
+    kind = path.suffix[1:].lower()
+    if kind not in KINDS:
+        raise DataError(f"{path}: the name of a picture must end in .{', .'.join(KINDS)}")
+    return kind
 
 
 def save(figure: Figure, path: Path, kind: str = "png") -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.nn.operands import operand
+from jitgrad.nn.operands import operand, real
 from jitgrad.tape.elementwise import Special
 from jitgrad.tape.primitive import Primitive
 
@@ -39,17 +39,17 @@ _LEAKY_RELU = Primitive(
 
 def relu(features: Any) -> Any:
     """The positive part, ``max(features, 0)``; its derivative at 0 is 0."""
-    return _RELU(operand(features))
+    return _RELU(real(features))
 
 
 def relu6(features: Any) -> Any:
     """``min(max(features, 0), 6)``; its derivative at 0 and at 6 is 0."""
-    return _RELU6(operand(features))
+    return _RELU6(real(features))
 
 
 def leaky_relu(features: Any, alpha: Any = 0.2) -> Any:
     """`features` where they are positive, else ``alpha * features``; its derivative at 0 is `alpha`."""
-    return _LEAKY_RELU(operand(features), alpha)
+    return _LEAKY_RELU(real(features), alpha)
 
 
 # ----- exponential ----------------------------------------------------------------------------------
@@ -68,12 +68,12 @@ _SELU = Primitive("Selu", _exponential_unit, (_exponential_unit_x,))
 
 def elu(features: Any) -> Any:
     """``exp(features) - 1`` where they are negative, else `features`."""
-    return _ELU(operand(features), 1.0, 1.0)
+    return _ELU(real(features), 1.0, 1.0)
 
 
 def selu(features: Any) -> Any:
     """The scaled `elu` that keeps mean 0 and variance 1; its derivative at 0 is that from above."""
-    return _SELU(operand(features), SELU_ALPHA, SELU_SCALE)
+    return _SELU(real(features), SELU_ALPHA, SELU_SCALE)
 
 
 # ----- sigmoids -------------------------------------------------------------------------------------
@@ -89,17 +89,17 @@ _SOFTSIGN = Primitive("Softsign", lambda x: x / (1 + np.abs(x)), (lambda ct, out
 
 def sigmoid(x: Any) -> Any:
     """``1 / (1 + exp(-x))``."""
-    return _SIGMOID(operand(x))
+    return _SIGMOID(real(x))
 
 
 def softplus(features: Any) -> Any:
     """``log(1 + exp(features))``, also where ``exp`` would overflow."""
-    return _SOFTPLUS(operand(features))
+    return _SOFTPLUS(real(features))
 
 
 def softsign(features: Any) -> Any:
     """``features / (1 + abs(features))``."""
-    return _SOFTSIGN(operand(features))
+    return _SOFTSIGN(real(features))
 
 
 def tanh(x: Any) -> Any:
@@ -110,7 +110,7 @@ def tanh(x: Any) -> Any:
 # ----- gated by a sigmoid ---------------------------------------------------------------------------
 def silu(features: Any, beta: Any = 1.0) -> Any:
     """``features * sigmoid(beta * features)``, also called swish."""
-    x = operand(features)
+    x = real(features)
     return x * sigmoid(beta * x)
 
 
@@ -128,7 +128,7 @@ def gelu(features: Any, approximate: bool = False) -> Any:
     approximate : bool
         The formula with ``tanh`` of Hendrycks & Gimpel, Gaussian Error Linear Units (2016).
     """
-    x = operand(features)
+    x = real(features)
     if approximate:
         # (1 + tanh(u)) / 2, without its cancellation for negative u
         return x * sigmoid(math.sqrt(8 / math.pi) * (x + 0.044715 * (x * x * x)))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.errors import ShapeError
-from jitgrad.nn.operands import operand
+from jitgrad.nn.operands import real
 from jitgrad.nn.windows import check_images, windows
 from jitgrad.tape.primitive import Primitive
 
@@ -91,7 +91,7 @@ def conv2d(
     array([[10., 18.],
            [42., 50.]])
     """
-    x, filters = operand(input), operand(filters)
+    x, filters = real(input), real(filters)
     check_images(x, "the input", data_format)
     _check_filters(filters, x.shape[3], 2)
     where = windows(x.shape, filters.shape[:2], strides, padding, dilations, "filter")
@@ -118,7 +118,7 @@ def conv2d_transpose(
     strides, padding, data_format, dilations
         Of that convolution.
     """
-    y, filters = operand(input), operand(filters)
+    y, filters = real(input), real(filters)
     check_images(y, "the input", data_format)
     _check_filters(filters, y.shape[3], 3)
     shape = tuple(int(n) for n in output_shape)

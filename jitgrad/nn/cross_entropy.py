@@ -8,7 +8,7 @@ import numpy as np
 
 from jitgrad.errors import ShapeError
 from jitgrad.nn.activations import sigmoid, softplus
-from jitgrad.nn.operands import axes_of, integers, operand
+from jitgrad.nn.operands import axes_of, integers, real
 from jitgrad.tape.primitive import Primitive
 
 
@@ -38,12 +38,12 @@ _LOG_SOFTMAX = Primitive("LogSoftmax", _log_softmax, (_log_softmax_pull,))
 
 def softmax(logits: Any, axis: Any = -1) -> Any:
     """``exp(logits)``, divided by its sum over `axis` (an integer, or several)."""
-    return _SOFTMAX(operand(logits), axis=-1 if axis is None else axes_of(axis))
+    return _SOFTMAX(real(logits), axis=-1 if axis is None else axes_of(axis))
 
 
 def log_softmax(logits: Any, axis: Any = -1) -> Any:
     """The logarithm of `softmax`."""
-    return _LOG_SOFTMAX(operand(logits), axis=-1 if axis is None else axes_of(axis))
+    return _LOG_SOFTMAX(real(logits), axis=-1 if axis is None else axes_of(axis))
 
 
 # ----- cross entropy --------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1) 
     -----
     The derivative is exact for labels of any sum; TensorFlow's is right only for a sum of 1.
     """
-    labels, logits = operand(labels), operand(logits)
+    labels, logits = real(labels), real(logits)
     _check_equal_shapes(labels, logits)
     return _CROSS_ENTROPY(logits, labels, axis=axis)
 
@@ -117,7 +117,7 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any) -> Any:
     logits : array_like or tape value
         With the classes along the last axis.
     """
-    logits = operand(logits)
+    logits = real(logits)
     if logits.ndim == 0:
         raise ShapeError("logits must have an axis of classes, the last one")
     labels = integers(labels, "labels", limit=logits.shape[-1])
@@ -157,14 +157,14 @@ def sigmoid_cross_entropy_with_logits(labels: Any, logits: Any) -> Any:
     logits : array_like or tape value
         Of the same shape.
     """
-    labels, logits = operand(labels), operand(logits)
+    labels, logits = real(labels), real(logits)
     _check_equal_shapes(labels, logits)
     return _SIGMOID_CROSS_ENTROPY(logits, labels)
 
 
 def weighted_cross_entropy_with_logits(labels: Any, logits: Any, pos_weight: Any) -> Any:
     """`sigmoid_cross_entropy_with_logits` with its first term, that of the positive labels, times `pos_weight`."""
-    labels, logits = operand(labels), operand(logits)
+    labels, logits = real(labels), real(logits)
     _check_equal_shapes(labels, logits)
     return (1 - labels) * logits + (1 + (pos_weight - 1) * labels) * softplus(-logits)
 

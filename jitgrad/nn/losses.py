@@ -11,7 +11,7 @@ from jitgrad.nn.cross_entropy import (
     softmax_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits,
 )
-from jitgrad.nn.operands import integers, operand
+from jitgrad.nn.operands import integers, real
 
 EPSILON = 1e-7
 """Keras's: probabilities are clipped to ``EPSILON`` and ``1 - EPSILON``."""
@@ -96,7 +96,7 @@ def sparse_categorical_crossentropy(y_true: Any, y_pred: Any, from_logits: bool 
         Probabilities, clipped to 1e-7 and 1 - 1e-7 and then divided by their sum; logits if `from_logits`.
     from_logits : bool
     """
-    y_pred, labels = operand(y_pred), integers(y_true, "y_true")
+    y_pred, labels = real(y_pred), integers(y_true, "y_true")
     if labels.ndim == y_pred.ndim and labels.shape[-1:] == (1,):
         labels = labels[..., 0]
     logits = y_pred if from_logits else np.log(np.clip(y_pred, EPSILON, 1.0 - EPSILON))
@@ -108,7 +108,7 @@ mse, mae = mean_squared_error, mean_absolute_error
 
 def _floating(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
     """Both in the dtype of `y_pred`, which is made floating."""
-    y_true, y_pred = operand(y_true), operand(y_pred)
+    y_true, y_pred = real(y_true), real(y_pred)
     if y_pred.dtype.kind in "biu":
         y_pred = y_pred.astype(np.float64)
     return (y_true if y_true.dtype == y_pred.dtype else y_true.astype(y_pred.dtype)), y_pred

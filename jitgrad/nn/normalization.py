@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from jitgrad.errors import ArgumentError
-from jitgrad.nn.operands import axes_of, operand
+from jitgrad.nn.operands import axes_of, operand, real
 
 
 def moments(x: Any, axes: Any, keepdims: bool = False) -> tuple[Any, Any]:
     """The mean and the variance of `x` over `axes` (an integer, or several)."""
-    x, axes = operand(x), axes_of(axes)
+    x, axes = real(x), axes_of(axes)
     mean = np.mean(x, axis=axes, keepdims=True)
     variance = np.mean(np.square(x - mean), axis=axes, keepdims=True)
     return (mean, variance) if keepdims else (np.squeeze(mean, axis=axes), np.squeeze(variance, axis=axes))
@@ -31,12 +31,12 @@ def batch_normalization(
     offset, scale : array_like or tape value, optional
     variance_epsilon : float
     """
-    x, mean = operand(x), operand(mean)
-    factor = 1 / np.sqrt(operand(variance) + variance_epsilon)
+    x, mean = real(x), real(mean)
+    factor = 1 / np.sqrt(real(variance) + variance_epsilon)
     if scale is not None:
-        factor = factor * operand(scale)
+        factor = factor * real(scale)
     out = (x - mean) * factor
-    return out if offset is None else out + operand(offset)
+    return out if offset is None else out + real(offset)
 
 
 def layer_normalization(x: Any, gamma: Any = None, beta: Any = None, axis: Any = -1, epsilon: float = 0.001) -> Any:
@@ -51,17 +51,17 @@ def layer_normalization(x: Any, gamma: Any = None, beta: Any = None, axis: Any =
     epsilon : float
         Added to the variance.
     """
-    x = operand(x)
+    x = real(x)
     mean, variance = moments(x, axis, keepdims=True)
     kept = {a % x.ndim for a in np.atleast_1d(axis).tolist()}
     shape = tuple(n if k in kept else 1 for k, n in enumerate(x.shape))
-    gamma, beta = (None if p is None else np.reshape(operand(p), shape) for p in (gamma, beta))
+    gamma, beta = (None if p is None else np.reshape(real(p), shape) for p in (gamma, beta))
     return batch_normalization(x, mean, variance, beta, gamma, epsilon)
 
 
 def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12) -> Any:
     """`x`, divided by ``sqrt(max(sum(x ** 2), epsilon))`` over `axis` (all by default)."""
-    x = operand(x)
+    x = real(x)
     square = np.sum(np.square(x), axis=axes_of(axis), keepdims=True)
     return x / np.sqrt(np.maximum(square, epsilon))
 

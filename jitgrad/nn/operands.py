@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.errors import ArgumentError
+from jitgrad.errors import ArgumentError, UnsupportedError
 from jitgrad.tape.primitive import plain
 from jitgrad.tape.tensor import Tensor, Value, Variable
 
@@ -17,6 +17,14 @@ def operand(x: Any) -> Any:
     if isinstance(x, Variable):
         return x.read_value()
     return x if isinstance(x, Tensor) else np.asarray(x)
+
+
+def real(x: Any) -> Any:
+    """`operand` of real numbers; an error for others, whose derivative would need conjugates."""
+    x = operand(x)
+    if x.dtype.kind not in "biuf":
+        raise UnsupportedError(f"this function of jitgrad.nn takes real numbers, not {x.dtype}")
+    return x
 
 
 def integers(x: Any, what: str, limit: int | None = None) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from jitgrad.errors import ArgumentError, UnsupportedError
 from jitgrad.nn.kernels import add_at, first_maxima
-from jitgrad.nn.operands import operand
+from jitgrad.nn.operands import real
 from jitgrad.nn.windows import Windows, check_images, pair, windows
 from jitgrad.tape.primitive import Primitive, plain
 
@@ -56,7 +56,7 @@ def max_pool(input: Any, ksize: Any, strides: Any, padding: Any = "VALID", data_
     array([[ 5.,  7.],
            [13., 15.]])
     """
-    x = operand(input)
+    x = real(input)
     where = _windows(x, ksize, strides, padding, data_format)
     array = np.ascontiguousarray(plain(x))
     positions = first_maxima(array, where.size, where.strides, where.before, where.counts)
@@ -98,7 +98,7 @@ def avg_pool(input: Any, ksize: Any, strides: Any, padding: str = "VALID", data_
     """
     if not isinstance(padding, str):
         raise UnsupportedError(f'the padding of avg_pool must be "SAME" or "VALID", not {padding!r}')
-    x = operand(input)
+    x = real(input)
     return _AVG_POOL(x, windows=_windows(x, ksize, strides, padding, data_format))
 
 

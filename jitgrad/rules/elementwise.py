@@ -149,6 +149,13 @@ binary(
     note="no slope at the origin: nan",
 )
 binary(
+    kernels.over_norm2,
+    dx="(over_norm2(y, x) - out) * (over_norm2(y, x) + out)",
+    dy="-2.0 * out * over_norm2(y, x)",
+    reference="x / (x * x + y * y)",
+    points=(*PLANE, (0.0, 1.0), (1.0, 0.0)),
+)
+binary(
     math.hypot,
     np.hypot,
     dx="ratio0(x, out)",

@@ -22,6 +22,7 @@ from numba.np import arrayobj
 from jitgrad.runtime import arrays, kernels, tape
 
 TOO_BIG = "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size."
+NEGATIVE = "negative dimensions are not allowed"
 CANNOT_BROADCAST = "shape mismatch: objects cannot be broadcast to a single shape"
 
 
@@ -38,6 +39,10 @@ def _plain(ty: types.Type) -> bool:
 
 def _contiguous(ty: types.Type) -> bool:
     return _plain(ty) and ty.ndim > 0 and ty.layout in "CF"
+
+
+def _c_contiguous(ty: types.Type) -> bool:
+    return _contiguous(ty) and ty.layout == "C"
 
 
 def _extent(ty: types.Type) -> bool:
@@ -107,7 +112,13 @@ def _allocating(result: Callable, shape_of: Callable, zeroed: bool) -> Callable:
 
 
 def _shape_of_array(context: Any, builder: Any, ty: types.Array, value: Any) -> list:
-    return _extents(builder, _array(context, builder, ty, value), ty)
+    """The extents of another array, as numbers of their own.
+
+    LLVM does not see that they are the same: an adjoint's index arithmetic, shared with its array's, makes inner
+    loops run out of registers (a tenth of the time of a Gaussian mixture's gradient).
+    """
+    extents = _extents(builder, _array(context, builder, ty, value), ty)
+    return [builder.asm(ir.FunctionType(n.type, [n.type]), "", "=r,0", [n], False) for n in extents]
 
 
 def _array(context: Any, builder: Any, ty: types.Array, value: Any = None) -> Any:
@@ -119,7 +130,7 @@ def _extents(builder: Any, array: Any, ty: types.Array) -> list:
 
 
 def _copy(array: types.Type) -> Any:
-    """``array.copy()`` of a contiguous array."""
+    """``np.copy(array)`` of a contiguous array."""
 
     def write(context, builder, signature, args):
         old = _array(context, builder, signature.args[0], args[0])
@@ -128,6 +139,11 @@ def _copy(array: types.Type) -> Any:
         return new._getvalue()
 
     return (_like(array) if _contiguous(array) else None), write
+
+
+def _copy_c(array: types.Type) -> Any:
+    """``array.copy()``, which is in C order always, of an array in C order."""
+    return _copy(array) if _c_contiguous(array) else (None, None)
 
 
 # ----- the tape ------------------------------------------------------------------------------------
@@ -183,12 +199,11 @@ def _store(strip: types.Type, position: types.Type, array: types.Type) -> Any:
 
 
 def _strip(ty: types.Type) -> bool:
-    return _contiguous(ty) and ty.layout == "C" and ty.mutable
+    return _c_contiguous(ty) and ty.mutable
 
 
 def _fits(strip: types.Type, position: types.Type, array: types.Type) -> bool:
-    stored = _contiguous(array) and array.layout == "C"
-    return _strip(strip) and position == types.int64 and stored and strip.dtype == array.dtype
+    return _strip(strip) and position == types.int64 and _c_contiguous(array) and strip.dtype == array.dtype
 
 
 def _write_elements(context: Any, builder: Any, signature: Any, args: Any, to: Any, step: Any) -> Any:
@@ -221,7 +236,7 @@ def _flat(array: types.Type) -> Any:
         context.nrt.incref(builder, signature.return_type, value)
         return value
 
-    fine = _contiguous(array) and array.layout == "C"
+    fine = _c_contiguous(array) and array.mutable
     return (array.copy(ndim=1) if fine else None), write
 
 
@@ -231,7 +246,7 @@ def _broadcast(*shapes: types.Type) -> Any:
     def write(context, builder, signature, args):
         one, zero = (context.get_constant(types.int64, k) for k in (1, 0))
         extents = [one] * len(signature.return_type)
-        wrong = ir.Constant(ir.IntType(1), 0)
+        wrong = negative = ir.Constant(ir.IntType(1), 0)
         for shape in args:
             given = cgutils.unpack_tuple(builder, shape)
             for axis, extent in enumerate(given, start=len(extents) - len(given)):
@@ -240,10 +255,12 @@ def _broadcast(*shapes: types.Type) -> Any:
                     builder.icmp_signed("!=", known, one),
                     builder.and_(builder.icmp_signed("!=", extent, one), builder.icmp_signed("!=", extent, known)),
                 )
-                wrong = builder.or_(wrong, builder.or_(differ, builder.icmp_signed("<", extent, zero)))
+                wrong = builder.or_(wrong, differ)
+                negative = builder.or_(negative, builder.icmp_signed("<", extent, zero))
                 extents[axis] = builder.select(builder.icmp_signed("==", extent, one), known, extent)
-        with builder.if_then(wrong, likely=False):
-            context.call_conv.return_user_exc(builder, ValueError, (CANNOT_BROADCAST,))
+        for error, message in ((negative, NEGATIVE), (wrong, CANNOT_BROADCAST)):
+            with builder.if_then(error, likely=False):
+                context.call_conv.return_user_exc(builder, ValueError, (message,))
         return context.make_tuple(builder, signature.return_type, extents)
 
     fine = all(isinstance(s, types.UniTuple) and s.dtype == types.int64 for s in shapes)
@@ -286,8 +303,8 @@ DIRECT: dict[Any, Callable[..., tuple[types.Type | None, Callable]]] = {
     np.empty_like: _allocating(_like, _shape_of_array, zeroed=False),
     np.zeros_like: _allocating(_like, _shape_of_array, zeroed=True),
     np.copy: _copy,
-    arrays.copy: _copy,
-    arrays.copy_pull: _copy,
+    arrays.copy: _copy_c,
+    arrays.copy_pull: _copy_c,
     arrays.flat: _flat,
     np.broadcast_shapes: _broadcast,
     tape.grow: _grow,

@@ -8,19 +8,23 @@ How it works, from the outside in
     Values, and how NumPy functions reach a handler when they meet one.
 `primitive`, `elementwise`, `functions`
     Operations with pullbacks: those of scalars from the engine's rules, those of arrays by family.
+`compiled_calls`
+    Calls of njit functions with values, each one operation.
 `recording`, `sweep`
     The recorded graph and the backward sweep over it.
 """
 
-from jitgrad.tape import functions  # noqa: F401  (fills the table of handlers)
+from jitgrad.tape import compiled_calls, functions, quick  # noqa: F401  (answer to Numba, and fill the table of handlers)
+from jitgrad.tape.compiled import compile_after
 from jitgrad.tape.custom import RegisterGradient, custom_gradient, gradient_override_map, recompute_grad
 from jitgrad.tape.forward import ForwardAccumulator
-from jitgrad.tape.gradient_tape import GradientTape, TapeError, UnconnectedGradients, UnconnectedGradientWarning
+from jitgrad.tape.gradient_tape import GradientTape, TapeError, UnconnectedGradients
 from jitgrad.tape.graph import gradients, hessians
+from jitgrad.tape.notices import UnconnectedGradientWarning
 from jitgrad.tape.tensor import Tensor, Variable, constant
 
 __all__ = [
     "ForwardAccumulator", "GradientTape", "RegisterGradient", "TapeError", "Tensor", "UnconnectedGradientWarning",
-    "UnconnectedGradients", "Variable", "constant", "custom_gradient", "gradient_override_map", "gradients", "hessians",
+    "UnconnectedGradients", "Variable", "compile_after", "constant", "custom_gradient", "gradient_override_map", "gradients", "hessians",
     "recompute_grad",
 ]  # fmt: skip

@@ -13,18 +13,18 @@ from __future__ import annotations
 
 import functools
 import itertools
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numba.core import types
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher, OmittedArg
 from numba.core.typing.typeof import Purpose, typeof
 from numba.np.numpy_support import as_dtype
 
-from jitgrad.analysis.callees import written_positions
-from jitgrad.api.mutation import writes_arguments
-from jitgrad.backend.dispatcher import Derivative, derivative, once
+from jitgrad.backend.dispatcher import Derivative, derivative
 from jitgrad.backend.engine import Reverse, read
 from jitgrad.errors import ArgumentError, UnsupportedError
 from jitgrad.rules.registry import lookup
@@ -166,7 +166,7 @@ class CompiledCall(Primitive):
         The result once the function has run, with a `_Slot` in place of each number and array.
     """
 
-    __slots__ = ("arguments", "dispatcher", "result", "tracked", "values")
+    __slots__ = ("__weakref__", "arguments", "dispatcher", "result", "tracked", "values")
 
     def __init__(self, dispatcher: Dispatcher, arguments: tuple, leaves: Sequence[Any]):
         self.name = "PartitionedCall"
@@ -190,7 +190,8 @@ class CompiledCall(Primitive):
         for k, array, before in watched:
             if array.tobytes() != before:
                 raise UnsupportedError(self._about_writing(f"its argument {self._name_of(k)}"))
-        return self._split(out, self._result_type(given), [a for a in leaves if isinstance(a, np.ndarray)])
+        result_type = None if isinstance(out, np.ndarray) else self._result_type(given)
+        return self._split(out, result_type, [a for a in leaves if isinstance(a, np.ndarray)])
 
     def _split(self, out: Any, result_type: types.Type | None, arguments: Sequence[np.ndarray]) -> Any:
         """Put slots into the result; return what belongs there."""
@@ -215,7 +216,7 @@ class CompiledCall(Primitive):
     def _result_type(self, given: Sequence[Any]) -> types.Type | None:
         """The Numba type of the result: of a float32 number Numba makes a Python float."""
         compiled = self.dispatcher.overloads
-        found = {result.signature.return_type for result in compiled.values()}
+        found = {result.signature.return_type for result in tuple(compiled.values())}
         if len(found) > 1:
             argtypes = _types(_filled(self.arguments, iter(given)))
             folded = self.dispatcher._compiler.fold_argument_types(argtypes, {})[1]
@@ -229,15 +230,17 @@ class CompiledCall(Primitive):
         wrt = tuple(sorted({places[k] for k in wanted if args[k].dtype.kind in "fc"}))
         if not wrt:
             return [None] * len(wanted)
-        given = _filled(self.arguments, iter([_prepared(a) if k in self.values else a for k, a in enumerate(args)]))
-        self._refuse_writes(plain(given))
+        self._refuse_writes(self._as_given([plain(a) for a in args]))
         cts, outs = (ct, out) if type(out) is tuple else ((ct,), (out,))
         seeds = [np.zeros(o.shape, o.dtype) if c is None else c for c, o in zip(cts, outs, strict=True)]
         seed = _seed(self.result, iter([_prepared(s) for s in seeds]))
-        _, parts = derivative(self.dispatcher, Reverse(VjpRequest(wrt, seed="argument")))(seed, *given)
+        _, parts = derivative(self.dispatcher, Reverse(VjpRequest(wrt, seed="argument")))(seed, *self._as_given(args))
         found = {p: _aligned(self.arguments[p], part) for p, part in zip(wrt, parts, strict=True)}
         first = {p: places.index(p) for p in wrt}
         return [found[places[k]][k - first[places[k]]] if places[k] in found else None for k in wanted]
+
+    def _as_given(self, leaves: Sequence[Any]) -> tuple:
+        return _filled(self.arguments, iter([_prepared(a) if k in self.values else a for k, a in enumerate(leaves)]))
 
     def _refuse_writes(self, args: tuple) -> None:
         """Raise if the function may write into its arguments, even if this time it left them as they were.
@@ -250,7 +253,7 @@ class CompiledCall(Primitive):
             args = args[len(function.transform.leading) :]
             function = function.primal
         if _may_write(function, _types(args)):
-            raise UnsupportedError(self._about_writing("an argument"))
+            raise UnsupportedError(self._about_writing("an argument, it seems"))
 
     def _about_writing(self, what: str) -> str:
         return (
@@ -299,19 +302,25 @@ def _types(args: Sequence[Any]) -> tuple[types.Type, ...]:
     return tuple([typeof(a, Purpose.argument) for a in args])
 
 
+_writers: weakref.WeakKeyDictionary[Dispatcher, dict[tuple[types.Type, ...], bool]] = weakref.WeakKeyDictionary()
+
+
 def _may_write(function: Dispatcher, argtypes: tuple[types.Type, ...]) -> bool:
     """Whether a function may write into an argument.
 
     Two analyses look at it, which both err on the side of yes, but not at the same programs.
     """
+    known = _writers.setdefault(function, {})
+    if argtypes not in known:
+        from jitgrad.analysis.callees import written_positions
+        from jitgrad.api.mutation import writes_arguments
 
-    def find() -> bool:
         folded = function._compiler.fold_argument_types(argtypes, {})[1]
-        if not writes_arguments(read(function, folded)):
-            return False
-        return lookup(function) is not None or bool(written_positions(function, folded))
-
-    return once(function, ("writes arguments", argtypes), find)
+        with global_compiler_lock:
+            known[argtypes] = writes_arguments(read(function, folded)) and (
+                lookup(function) is not None or bool(written_positions(function, folded))
+            )
+    return known[argtypes]
 
 
 install()

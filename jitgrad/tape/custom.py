@@ -11,30 +11,27 @@ from typing import Any
 import numpy as np
 
 from jitgrad.errors import ArgumentError
-from jitgrad.tape.primitive import Primitive, heard_by
-from jitgrad.tape.recording import Recording, thread
+from jitgrad.tape.notices import warn
+from jitgrad.tape.primitive import Primitive, heard_by, kept
+from jitgrad.tape.recording import Recording, only, thread, tick
 from jitgrad.tape.structure import flatten, rebuild
 from jitgrad.tape.sweep import backward
-from jitgrad.tape.tensor import Tensor, Value, Variable
+from jitgrad.tape.tensor import Tensor, Value, Variable, constant
 
 
 @contextlib.contextmanager
-def _watching_variables(alone: bool) -> Iterator[Recording]:
-    """A recording that hears which variables are read; `alone`: no tape hears anything meanwhile."""
-    before, own = thread.recordings, Recording(watches_variables=True)
-    thread.recordings = (own,) if alone else (*before, own)
-    try:
+def _watching_variables() -> Iterator[Recording]:
+    """A recording that hears, besides the tapes, which variables are read."""
+    own = Recording(watches_variables=True)
+    with only((*thread.recordings, own)):
         yield own
-    finally:
-        thread.recordings = before
-        own.release()
+    own.release()
 
 
 class _UserGradient(Primitive):
     """One call of a function that came with its gradient."""
 
     __slots__ = ("_gradient",)
-    traceable = False
 
     def __init__(self, name: str, gradient: Callable[[Sequence[Any]], Sequence[Any]]):
         super().__init__(name, None, ())  # type: ignore[arg-type]
@@ -58,30 +55,32 @@ def _tensors(args: Any) -> list[Tensor]:
     return [leaf.read_value() for leaf in flatten(args) if isinstance(leaf, Value)]
 
 
-def _aligned(name: str, gradients: Any, count: int, what: str) -> list[Any]:
-    found = flatten(gradients) if isinstance(gradients, (list, tuple)) else [gradients]
-    if len(found) != count:
-        raise ArgumentError(f"the gradient function of {name} returned {len(found)} gradients for {count} {what}")
+def _aligned(name: str, gradients: Any, operands: Sequence[Any], what: str) -> list[Any]:
+    """The gradients of the tape values among `operands`, given for these only or, as in TensorFlow, for all operands."""
+    found = flatten(gradients)
+    where = [k for k, operand in enumerate(operands) if isinstance(operand, Value)]
+    if len(found) == len(operands):
+        return [found[k] for k in where]
+    if len(found) != len(where):
+        raise ArgumentError(f"the gradient function of {name} returned {len(found)} gradients for {len(where)} {what}")
     return found
 
 
 def _enter(
     name: str,
     result: Any,
-    inputs: Sequence[Tensor],
-    variables: Sequence[Variable],
+    operands: Sequence[Tensor],
     gradient: Callable[[Sequence[Any]], Sequence[Any]],
 ) -> Any:
-    """`result` as the result of one operation on `inputs` and `variables`."""
-    operands = (*inputs, *(v.read_value() for v in variables))
+    """`result` as the result of one operation on `operands`."""
     leaves = flatten(result)
-    arrays = [leaf.array if isinstance(leaf, Value) else np.asarray(leaf) for leaf in leaves]
+    arrays = [leaf.array if isinstance(leaf, Value) else np.array(leaf) for leaf in leaves]
     recordings = heard_by(operands)
     if not recordings:
         return rebuild(result, iter([Tensor(a) for a in arrays]))
     single = len(arrays) == 1
     primitive = _UserGradient(name, gradient)
-    out = primitive.record(recordings, operands, {}, arrays[0] if single else tuple(arrays))
+    out = primitive.record(recordings, tuple(operands), {}, arrays[0] if single else tuple(arrays))
     return rebuild(result, iter((out,) if single else out))
 
 
@@ -91,9 +90,10 @@ def custom_gradient(f: Callable) -> Callable:
     Parameters
     ----------
     f : callable
-        ``f(*args)`` returns ``(result, grad)``. ``grad(*cotangents)``, one per value of the result, returns the gradient
-        for each tape value among the arguments (one, or a list or tuple; None for no gradient). If `f` reads trainable
-        variables, `grad` has a parameter ``variables=None`` and returns ``(gradients, variable_gradients)``.
+        ``f(*args)`` returns ``(result, grad)``. ``grad(*cotangents)``, one per value of the result, returns the
+        gradient for each argument, or for each tape value among them (one, or a list, tuple or dict; None for no
+        gradient). If `f` reads trainable variables, `grad` has a parameter ``variables=None`` and returns
+        ``(gradients, variable_gradients)``.
 
     Returns
     -------
@@ -122,10 +122,13 @@ def custom_gradient(f: Callable) -> Callable:
 
     @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:
-        inputs = _tensors(args)
-        with _watching_variables(alone=False) as watching:
+        leaves, inputs = flatten(args), _tensors(args)
+        if heard_by([leaf for leaf in flatten(kwargs) if isinstance(leaf, Tensor)]):
+            warn(f"{name}, which has a gradient of its own, is called with recorded values as keyword arguments; no "
+                 f"derivative flows to them, pass them by position")
+        with _watching_variables() as watching:
             made = f(*args, **kwargs)
-            variables = _others(watching, args)
+            variables = _others(watching, leaves)
         if not (isinstance(made, tuple) and len(made) == 2 and callable(made[1])):
             raise ArgumentError(f"{name} must return its result and a gradient function, not {made!r}")
         result, grad = made
@@ -133,27 +136,27 @@ def custom_gradient(f: Callable) -> Callable:
         if variables and not takes_variables:
             names = ", ".join(v.name for v in variables)
             raise ArgumentError(
-                f"{name} reads variables ({names}), so its gradient function needs a parameter variables=None and returns "
-                f"(gradients, gradients of the variables); or pass the variables as arguments"
+                f"{name} reads variables ({names}), so its gradient function needs a parameter variables=None and "
+                f"returns (gradients, gradients of the variables); or pass the variables as arguments"
             )
 
         def gradient(cotangents):
             if variables:
                 of_inputs, of_variables = grad(*cotangents, variables=list(variables))
                 return [
-                    *_aligned(name, of_inputs, len(inputs), "arguments"),
-                    *_aligned(name, of_variables, len(variables), "variables"),
+                    *_aligned(name, of_inputs, leaves, "arguments"),
+                    *_aligned(name, of_variables, variables, "variables"),
                 ]
-            return _aligned(name, grad(*cotangents), len(inputs), "arguments")
+            return _aligned(name, grad(*cotangents), leaves, "arguments")
 
-        return _enter(name, result, inputs, variables, gradient)
+        return _enter(name, result, [*inputs, *(v.read_value() for v in variables)], gradient)
 
     return decorated
 
 
-def _others(watching: Recording, args: Any) -> list[Variable]:
+def _others(watching: Recording, leaves: Sequence[Any]) -> list[Variable]:
     """The variables that were read and are no arguments."""
-    passed = {id(leaf) for leaf in flatten(args)}
+    passed = {id(leaf) for leaf in leaves}
     return [v for v in watching.variables.values() if id(v) not in passed]
 
 
@@ -184,39 +187,66 @@ def recompute_grad(f: Callable) -> Callable:
 
     @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:
-        inputs = _tensors(args)
-        with _watching_variables(alone=True) as watching:
+        start = tick()
+        with _watching_variables() as watching:
+            leaves = [v.read_value() if isinstance(v, Value) else kept(v) for v in flatten((args, kwargs))]
+            call_args, call_kwargs = rebuild((args, kwargs), iter(leaves))
             result = f(*args, **kwargs)
-            variables = _others(watching, args)
+            operands = _distinct([*(v for v in leaves if isinstance(v, Value)), *_used(flatten(result), start)])
+            read = [(v, v.array) for v in watching.variables.values()]
+        for recording in thread.recordings:
+            recording.forget_since(start)
 
         def gradient(cotangents):
             own = Recording(watches_variables=False)
-            # The same nodes, heard by `own` too, so that outer tapes see the way through the arguments.
-            fresh = [Tensor(t.array, t.node) for t in inputs]
-            for tensor in fresh:
+            # The same nodes, heard by `own` too, so that outer tapes see the way through the operands.
+            for tensor in operands:
                 tensor.watch(own)
-            for variable in variables:
-                variable.watch(own)
-            before = thread.recordings
-            thread.recordings = (*before, own)
-            try:
-                again = flatten(f(*_rebuild_values(args, iter(fresh)), **kwargs))
-            finally:
-                thread.recordings = before
-            targets = [t if isinstance(t, Tensor) else t.read_value() for t in again]
-            sources = [*fresh, *(Tensor(v.array, v.node) for v in variables)]
-            found = backward(targets, cotangents, sources, own)
+            with _values(read), only((*thread.recordings, own)):
+                again = f(*call_args, **call_kwargs)
+            found = [t.read_value() if isinstance(t, Value) else constant(t) for t in flatten(again)]
+            gradients = backward(found, cotangents, operands, own)
             own.release()
-            return found
+            return gradients
 
-        return _enter(name, result, inputs, variables, gradient)
+        return _enter(name, result, operands, gradient)
 
     return decorated
 
 
-def _rebuild_values(args: Any, tensors: Iterator[Tensor]) -> Any:
-    """`args` with other tape values."""
-    return rebuild(args, iter([next(tensors) if isinstance(leaf, Value) else leaf for leaf in flatten(args)]))
+def _distinct(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The tensors without those that stand for the same value as an earlier one."""
+    return list({(t.node or t, t.index): t for t in reversed(tensors)}.values())[::-1]
+
+
+def _used(results: Sequence[Any], start: int) -> list[Tensor]:
+    """The tensors from before `start` that the results were computed from, as far as tapes heard it."""
+    found, seen = [], set()
+    waiting = [leaf for leaf in results if isinstance(leaf, Tensor)]
+    while waiting:
+        tensor = waiting.pop()
+        node = tensor.node
+        if node is None or not node.recordings:
+            continue
+        if node.primitive is None or node.number < start:
+            found.append(tensor)
+        elif node not in seen:
+            seen.add(node)
+            waiting += [arg for arg in node.args if type(arg) is Tensor]
+    return found
+
+
+@contextlib.contextmanager
+def _values(read: Sequence[tuple[Variable, np.ndarray]]) -> Iterator[None]:
+    """A context in which variables have the values they had."""
+    changed = [(v, array, v.array) for v, array in read if v.array is not array]
+    for variable, array, _ in changed:
+        variable._replace(array)
+    try:
+        yield
+    finally:
+        for variable, _, array in changed:
+            variable._replace(array)
 
 
 # ----- overrides by the type of operation -----------------------------------------------------------
@@ -267,7 +297,6 @@ class _Overridden(Primitive):
     """An operation whose gradient is a registered one."""
 
     __slots__ = ("_registered",)
-    traceable = False
 
     def __init__(self, name: str, registered: Callable):
         super().__init__(name, None, ())  # type: ignore[arg-type]
@@ -282,7 +311,14 @@ class _Overridden(Primitive):
         operation = Operation(self.name, inputs, [o if isinstance(o, Tensor) else Tensor(o) for o in outputs])
         found = self._registered(operation, *[c if isinstance(c, Tensor) else Tensor(c) for c in cts])
         found = list(found) if isinstance(found, (list, tuple)) else [found]
-        return [_value(found[k]) if k < len(found) else None for k in wanted]
+        arrays = [k for k, a in enumerate(args) if hasattr(a, "dtype")]
+        if len(found) == len(arrays) < len(args):
+            found = [found[arrays.index(k)] if k in arrays else None for k in range(len(args))]
+        if len(found) > len(args) or len(found) <= max(wanted):
+            raise ArgumentError(
+                f"the gradient registered for {self.name} returned {len(found)} gradients for {len(args)} inputs"
+            )
+        return [_value(found[k]) for k in wanted]
 
 
 _ALIASES = {"AddV2": "Add", "BatchMatMulV2": "MatMul", "Div": "RealDiv", "TrueDiv": "RealDiv", "Select": "SelectV2"}

@@ -11,6 +11,7 @@ import ast
 import functools
 import inspect
 import math
+import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -22,8 +23,7 @@ from numba.core import types as nbtypes
 from jitgrad.rules.kinds import ScalarRule, ZeroRule
 from jitgrad.rules.registry import lookup
 from jitgrad.runtime import kernels
-from jitgrad.tape.primitive import Primitive, Pull
-from jitgrad.tape.recording import NO_KWARGS, recorded, thread
+from jitgrad.tape.primitive import Primitive, Pull, apply
 from jitgrad.tape.tensor import Tensor, Value
 
 
@@ -39,38 +39,12 @@ class Elementwise(Primitive):
     """
 
     __slots__ = ("_rows", "rule")
+    traceable = True
 
     def __init__(self, name: str, function: Callable, rule: ScalarRule):
         super().__init__(name, function, ())
         self.rule = rule
         self._rows: dict[tuple, Sequence[Pull | None]] = {}
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        # Most calls, written out for speed: one or two operands, tensors or a Python float, of which one is known to all
-        # that listen. Where floats go in, a function with a scalar rule gives floats.
-        listening = thread.recordings
-        if listening and not kwargs and thread.overrides is None:
-            if len(args) == 2:
-                x, y = args
-                if type(x) is Tensor:
-                    a = x.node
-                    if type(y) is Tensor:
-                        b = y.node
-                        if a is not None and b is not None and not (x.index or y.index):
-                            if a.recordings is listening or b.recordings is listening:
-                                out = self.function(x._array, y._array)
-                                return Tensor(out, recorded(self, args, NO_KWARGS, out, listening, (self, a, b)))
-                    elif type(y) is float and a is not None and a.recordings is listening and not x.index:
-                        out = self.function(x._array, y)
-                        return Tensor(out, recorded(self, args, NO_KWARGS, out, listening, (self, a, float)))
-            elif len(args) == 1:
-                (x,) = args
-                if type(x) is Tensor:
-                    a = x.node
-                    if a is not None and a.recordings is listening and not x.index:
-                        out = self.function(x._array)
-                        return Tensor(out, recorded(self, args, NO_KWARGS, out, listening, (self, a)))
-        return super().__call__(*args, **kwargs)
 
     def cotangents(self, wanted, ct, out, args, kwargs):
         key = tuple([_kind(a) for a in args])
@@ -185,7 +159,9 @@ class _KernelOnDemand:
         return Primitive(name, self.function, (_zero,) * len(inspect.signature(self.kernel.py_func).parameters))
 
     def __call__(self, *args: Any) -> Any:
-        return self.primitive(*args) if any(isinstance(a, Value) for a in args) else self.function(*args)
+        if any(isinstance(a, Value) for a in args):
+            return self.primitive(*args)
+        return apply(self.kernel, self.function, args)
 
 
 SPECIAL = {"erf": "erf", "erfc": "erfc", "gamma": "gamma", "lgamma": "gammaln"}
@@ -213,7 +189,8 @@ _special = functools.cache(Special)
 def on_arrays(kernel: Any) -> Callable:
     """The elementwise function that an njit function of scalars defines.
 
-    From its source if that is a chain of ``if``s and ``return``s; a function with loops is compiled by `numba.vectorize`.
+    From its source if that is a chain of ``if``s and ``return``s; a function with loops is compiled by
+    `numba.vectorize`.
     """
     tree = ast.parse(textwrap.dedent(inspect.getsource(kernel.py_func))).body[0]
     assert isinstance(tree, ast.FunctionDef)
@@ -246,11 +223,11 @@ def _branches(statements: Sequence[ast.stmt]) -> ast.expr:
 
 # ----- ufuncs ---------------------------------------------------------------------------------------
 TENSORFLOW_NAMES = {
-    "add": "Add", "subtract": "Sub", "multiply": "Mul", "true_divide": "RealDiv", "divide": "RealDiv", "negative": "Neg",
-    "positive": "Identity", "power": "Pow", "float_power": "Pow", "absolute": "Abs", "reciprocal": "Reciprocal",
+    "add": "Add", "subtract": "Sub", "multiply": "Mul", "true_divide": "RealDiv", "divide": "RealDiv",
+    "negative": "Neg", "positive": "Identity", "power": "Pow", "float_power": "Pow", "absolute": "Abs", "reciprocal": "Reciprocal",
     "arcsin": "Asin", "arccos": "Acos", "arctan": "Atan", "arctan2": "Atan2", "arcsinh": "Asinh", "arccosh": "Acosh",
     "arctanh": "Atanh", "maximum": "Maximum", "minimum": "Minimum", "remainder": "FloorMod", "conjugate": "Conj",
-    "lgamma": "Lgamma", "where": "SelectV2", "clip": "ClipByValue",
+    "lgamma": "Lgamma", "gammaln": "Lgamma", "psi": "Digamma", "where": "SelectV2", "clip": "ClipByValue",
 }  # fmt: skip
 
 
@@ -263,12 +240,23 @@ def type_name(name: str) -> str:
 def ufunc_primitive(ufunc: np.ufunc) -> Primitive | None:
     """The primitive of a ufunc (or `np.where`, `np.clip`) with a scalar rule or a derivative of zero; else None."""
     rule = lookup(ufunc)
+    if rule is None and "scipy.special" in sys.modules:
+        rule = _rules_of_scipy().get(ufunc)
     if rule is None:
         return None
     name = type_name(ufunc.__name__)
     if isinstance(rule, ScalarRule):
         return Elementwise(name, ufunc, rule)
     return Primitive(name, ufunc, (_zero,) * ufunc.nin) if isinstance(rule, ZeroRule) else None
+
+
+@functools.cache
+def _rules_of_scipy() -> dict[Any, Any]:
+    """The rules of the ufuncs of `scipy.special` that compute the same as a function of `math` or a kernel."""
+    import scipy.special
+
+    rules = {getattr(scipy.special, scipys): lookup(getattr(math, name)) for name, scipys in SPECIAL.items()}
+    return {**rules, scipy.special.psi: lookup(kernels.digamma)}
 
 
 def _zero(ct, out, *operands):

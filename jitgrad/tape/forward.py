@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.errors import ArgumentError, ShapeError
-from jitgrad.tape.gradient_tape import TapeError, UnconnectedGradients, unconnected, values_of
-from jitgrad.tape.recording import Recording, paused, thread
-from jitgrad.tape.structure import flatten, rebuild
+from jitgrad.errors import ArgumentError
+from jitgrad.tape.gradient_tape import TapeError, UnconnectedGradients, fitted, unconnected, values_of
+from jitgrad.tape.notices import warn
+from jitgrad.tape.recording import Recording, only, thread
+from jitgrad.tape.structure import flatten, flatten_like, rebuild
 from jitgrad.tape.sweep import backward
-from jitgrad.tape.tensor import Tensor, Variable
+from jitgrad.tape.tensor import Tensor
 
 
 class ForwardAccumulator:
@@ -50,22 +51,24 @@ class ForwardAccumulator:
 
     def __init__(self, primals: Any, tangents: Any):
         self._primals = values_of("primals", primals)
-        given = flatten(tangents)
-        if len(given) != len(self._primals):
-            raise ArgumentError(
-                f"tangents must have the structure of primals; the number of values differs: {len(given)} tangents, "
-                f"{len(self._primals)} primals"
-            )
-        self._tangents = [_tangent(t, p) for t, p in zip(given, self._primals, strict=True)]
+        given = flatten_like(primals, tangents, ("primals", "tangents"))
+        self._tangents = [fitted(t, p, ("a tangent", "primal")) for t, p in zip(given, self._primals, strict=True)]
         self._recording = Recording(watches_variables=False)
+        self._outside: tuple[Recording, ...] = ()
         self._is_recording = False
         for value, primal in zip(flatten(primals), self._primals, strict=True):
+            if primal.dtype.kind not in "fc":
+                warn(f"a primal has dtype {primal.dtype}, but only floating point values carry a derivative")
+                continue
             value.watch(self._recording)
             primal.node = value.node
+        if len({(p.node or p, p.index) for p in self._primals}) < len(self._primals):
+            raise ArgumentError("a primal is given twice; add up its tangents")
 
     def __enter__(self) -> ForwardAccumulator:
         if self._is_recording:
             raise TapeError("this accumulator is already recording")
+        self._outside += tuple(r for r in thread.recordings if r not in self._outside)
         thread.recordings = (*thread.recordings, self._recording)
         self._is_recording = True
         return self
@@ -96,8 +99,7 @@ class ForwardAccumulator:
         """
         rule = unconnected(unconnected_gradients)
         values = values_of("primals", primals)
-        with paused([self._recording]):
-            found = [self._product(value) for value in values]
+        found = [self._product(value) for value in values]
         if rule is UnconnectedGradients.ZERO:
             found = [Tensor(np.zeros(v.shape, v.dtype)) if t is None else t for t, v in zip(found, values, strict=True)]
         return rebuild(primals, iter(found))
@@ -106,25 +108,18 @@ class ForwardAccumulator:
         transposing = Recording(watches_variables=False)
         seed = Tensor(np.zeros(value.shape, value.dtype))
         seed.watch(transposing)
-        outer = thread.recordings
-        thread.recordings = (*outer, transposing)
-        try:
+        # As if computed together with the value: heard by what listened around this accumulator, even if it is over.
+        known = {r for t in (value, *self._tangents) if t.node is not None for r in t.node.recordings}
+        outside = tuple(r for r in self._outside if r.alive and r in known)
+        with only(outside):
+            return self._transposed(value, seed, transposing)
+
+    def _transposed(self, value: Tensor, seed: Tensor, transposing: Recording) -> Tensor | None:
+        with only((*thread.recordings, transposing)):
             gradients = backward([value], [seed], self._primals, self._recording)
-        finally:
-            thread.recordings = outer
         pairs = [(g, t) for g, t in zip(gradients, self._tangents, strict=True) if g is not None]
         if not pairs:
             return None
         (product,) = backward([g for g, _ in pairs], [t for _, t in pairs], [seed], transposing)
         transposing.release()
         return Tensor(np.zeros(value.shape, value.dtype)) if product is None else product
-
-
-def _tangent(tangent: Any, primal: Tensor) -> Tensor:
-    if isinstance(tangent, Variable):
-        tangent = tangent.read_value()
-    if not isinstance(tangent, Tensor):
-        tangent = Tensor(np.array(tangent, primal.dtype))
-    if tangent.shape != primal.shape:
-        raise ShapeError(f"a tangent has shape {tangent.shape}, its primal has {primal.shape}")
-    return tangent if tangent.dtype == primal.dtype else tangent.astype(primal.dtype)

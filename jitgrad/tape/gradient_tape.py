@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import sys
-import warnings
 from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any
@@ -14,10 +12,11 @@ import numpy as np
 
 from jitgrad.errors import ArgumentError, JitgradError, ShapeError
 from jitgrad.tape.handlers import HANDLERS
+from jitgrad.tape.notices import warn
 from jitgrad.tape.recording import Recording, thread
-from jitgrad.tape.structure import flatten, rebuild
-from jitgrad.tape.sweep import backward
-from jitgrad.tape.tensor import Tensor, Value, Variable
+from jitgrad.tape.structure import flatten, flatten_like, rebuild
+from jitgrad.tape.compiled import backward, rows
+from jitgrad.tape.tensor import Tensor, Value, Variable, constant
 
 
 class UnconnectedGradients(enum.Enum):
@@ -27,24 +26,12 @@ class UnconnectedGradients(enum.Enum):
     ZERO = "zero"
 
 
-class UnconnectedGradientWarning(UserWarning):
-    """A gradient is None; the message says why."""
-
-
 class TapeError(JitgradError, RuntimeError):
     """A tape is used in a state in which it cannot be."""
 
 
 class RecordingError(TapeError, ValueError):
     """A tape is recording where it must not, or is not where it must."""
-
-
-def warn(message: str) -> None:
-    """Warn at the line outside this package that led here."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("jitgrad."):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, UnconnectedGradientWarning, stacklevel=level)
 
 
 def unconnected(word: Any) -> UnconnectedGradients:
@@ -91,6 +78,7 @@ class GradientTape:
         self._persistent = bool(persistent)
         self._watch_variables = bool(watch_accessed_variables)
         self._recording: Recording | None = None
+        self._variables: tuple[Variable, ...] = ()
         self._is_recording = False
 
     # ----- recording ------------------------------------------------------------------------------
@@ -105,6 +93,8 @@ class GradientTape:
     def __del__(self):
         recording = getattr(self, "_recording", None)
         if recording is not None:
+            if self._is_recording:
+                self._stop()
             recording.release()
 
     def _start(self) -> None:
@@ -152,7 +142,9 @@ class GradientTape:
 
     def watched_variables(self) -> tuple[Variable, ...]:
         """The variables watched so far, in the order in which they were made."""
-        watched = {} if self._recording is None else self._recording.variables
+        if self._recording is None:
+            return self._variables
+        watched = self._recording.variables
         return tuple(watched[node] for node in sorted(watched, key=attrgetter("number")))
 
     @contextlib.contextmanager
@@ -195,8 +187,8 @@ class GradientTape:
         recording = self._recording
         if recording is None:
             raise TapeError(
-                f"{what}() of a tape that has recorded nothing or has been used: a tape that is not persistent gives one "
-                f"set of gradients; make it with persistent=True to ask for more"
+                f"{what}() of a tape that has recorded nothing or has been used: a tape that is not persistent gives "
+                f"one set of gradients; make it with persistent=True to ask for more"
             )
         if self._persistent:
             yield recording
@@ -206,6 +198,7 @@ class GradientTape:
         try:
             yield recording
         finally:
+            self._variables = self.watched_variables()
             recording.variables.clear()
             recording.release()
             self._recording = None
@@ -244,8 +237,8 @@ class GradientTape:
         """
         rule = unconnected(unconnected_gradients)
         targets, wanted = values_of("target", target), values_of("sources", sources)
+        seeds = seeds_of(target, targets, output_gradients)
         with self._use("gradient") as recording:
-            seeds = seeds_of(targets, output_gradients)
             found = backward(targets, seeds, wanted, recording)
             found = [with_convention(g, s, rule, targets, recording) for g, s in zip(found, wanted, strict=True)]
         return rebuild(sources, iter(found))
@@ -283,7 +276,7 @@ class GradientTape:
         self._check_loop("jacobian", experimental_use_pfor)
         (goal,), wanted = values_of("target", target, one=True), values_of("sources", sources)
         with self._use("jacobian") as recording:
-            rows = _rows(goal, wanted, recording, _one_hot(goal.shape, goal.dtype))
+            rows = _rows(goal, wanted, recording, one_hot(goal.shape, goal.dtype))
             found = [
                 _stacked(row, goal.shape + s.shape, s, rule, goal, recording)
                 for row, s in zip(rows, wanted, strict=True)
@@ -328,11 +321,10 @@ class GradientTape:
             )
         inner = goal.shape[1:]
         with self._use("batch_jacobian") as recording:
-            seeds = (np.broadcast_to(hot, goal.shape) for hot in _one_hot(inner, goal.dtype))
+            seeds = (np.broadcast_to(hot, goal.shape) for hot in one_hot(inner, goal.dtype))
             (rows,) = _rows(goal, [origin], recording, seeds)
             if rows is not None and rows and rows[0] is not None:
-                rows = [np.expand_dims(np.reshape(r, (goal.shape[0], -1)), 1) for r in rows]
-                return np.reshape(np.concatenate(rows, axis=1), goal.shape[:1] + inner + origin.shape[1:])
+                return np.reshape(np.stack(rows, axis=1), goal.shape + origin.shape[1:])
             return _stacked(rows, goal.shape + origin.shape[1:], origin, rule, goal, recording)
 
     def _check_loop(self, what: str, pfor: bool) -> None:
@@ -348,29 +340,40 @@ def values_of(name: str, tree: Any, one: bool = False) -> list[Tensor]:
         if not isinstance(leaf, Value):
             raise ArgumentError(
                 f"{name} must be a tensor or variable{'' if one else ' or a nested structure of them'}, not "
-                f"{type(leaf).__name__} {leaf!r}; make it one with jitgrad.constant or jitgrad.Variable and use that in "
-                f"the computation"
+                f"{type(leaf).__name__} {leaf!r}; make it one with jitgrad.constant or jitgrad.Variable and use that "
+                f"in the computation"
             )
     return [leaf if isinstance(leaf, Tensor) else Tensor(leaf.array, leaf.node) for leaf in leaves]
 
 
-def seeds_of(targets: list[Tensor], output_gradients: Any) -> list[Any]:
-    """A cotangent for each target."""
-    given = [None] * len(targets) if output_gradients is None else flatten(output_gradients)
-    if len(given) != len(targets):
-        raise ArgumentError(f"output_gradients has {len(given)} values for {len(targets)} targets")
-    seeds = []
-    for target, seed in zip(targets, given, strict=True):
-        if seed is None:
-            seed = np.ones(target.shape, target.dtype if target.dtype.kind in "fc" else float)
-        elif isinstance(seed, Variable):
-            seed = seed.read_value()
-        elif not isinstance(seed, Tensor):
-            seed = np.array(seed, target.dtype)
-        if seed.shape != target.shape:
-            raise ShapeError(f"an output gradient has shape {seed.shape}, its target has {target.shape}")
-        seeds.append(seed if seed.dtype == target.dtype else seed.astype(target.dtype))
-    return seeds
+def seeds_of(
+    target: Any, targets: list[Tensor], output_gradients: Any, names: tuple[str, str] = ("target", "output_gradients")
+) -> list[Any]:
+    """A cotangent for each of the `targets`, which are the leaves of `target`."""
+    if output_gradients is None:
+        given: list[Any] = [None] * len(targets)
+    else:
+        given = flatten_like(target, output_gradients, names)
+    return [
+        np.ones(t.shape, t.dtype) if seed is None else fitted(seed, t, ("an output gradient", "target"))
+        for t, seed in zip(targets, given, strict=True)
+    ]
+
+
+def fitted(value: Any, like: Tensor, names: tuple[str, str]) -> Tensor:
+    """A cotangent or tangent as a tensor of the shape and dtype of what it belongs to.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes differ; a list of one value may stand for that value.
+    """
+    tensor = value.read_value() if isinstance(value, Value) else constant(value)
+    if isinstance(value, (list, tuple)) and tensor.shape == (1, *like.shape):
+        tensor = tensor[0]
+    if tensor.shape != like.shape:
+        raise ShapeError(f"{names[0]} has shape {tensor.shape}, its {names[1]} has {like.shape}")
+    return tensor if tensor.dtype == like.dtype else tensor.astype(like.dtype)
 
 
 def with_convention(
@@ -398,7 +401,7 @@ def _reason(source: Tensor, targets: list[Tensor], recording: Recording | None) 
             f"{start}no target was recorded; compute it inside the tape's context from watched values, and not through "
             f".numpy(), int() or comparisons"
         )
-    if source.node is None or (recording is not None and recording not in source.node.recordings):
+    if source.node is None or (recording not in source.node.recordings if recording else not source.node.recordings):
         return (
             f"{start}a source was not watched; use tape.watch(x) before the computation, or a trainable "
             f"jitgrad.Variable, and differentiate with respect to that very object"
@@ -410,7 +413,7 @@ def _reason(source: Tensor, targets: list[Tensor], recording: Recording | None) 
     )
 
 
-def _one_hot(shape: tuple[int, ...], dtype: np.dtype) -> Iterator[np.ndarray]:
+def one_hot(shape: tuple[int, ...], dtype: np.dtype) -> Iterator[np.ndarray]:
     size = int(np.prod(shape))
     for k in range(size):
         hot = np.zeros(size, dtype)
@@ -420,7 +423,7 @@ def _one_hot(shape: tuple[int, ...], dtype: np.dtype) -> Iterator[np.ndarray]:
 
 def _rows(target: Tensor, sources: list[Tensor], recording: Recording, seeds: Iterator[Any]) -> list[list[Any]]:
     """For each source the gradients for each seed."""
-    sweeps = [backward([target], [seed], sources, recording) for seed in seeds]
+    sweeps = rows([target], ([seed] for seed in seeds), sources, recording)
     return [[sweep[k] for sweep in sweeps] for k in range(len(sources))]
 
 

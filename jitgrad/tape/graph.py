@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.tape.gradient_tape import UnconnectedGradients, seeds_of, unconnected, values_of, with_convention
+from jitgrad.tape.gradient_tape import (
+    UnconnectedGradients, one_hot, seeds_of, unconnected, values_of, with_convention,
+)  # fmt: skip
 from jitgrad.tape.structure import flatten
 from jitgrad.tape.sweep import backward
 from jitgrad.tape.tensor import Tensor
@@ -27,7 +29,7 @@ def gradients(
     Parameters
     ----------
     ys, xs : Tensor, Variable, or a list of them
-        Values recorded by a `GradientTape`; a tape that is still recording also records this computation, so that the
+        Values recorded by a `GradientTape`. All tapes that recorded them record this computation too, so that the
         results can be differentiated again.
     grad_ys : list of array_like, optional
         Cotangents of `ys`, by default ones.
@@ -57,12 +59,12 @@ def gradients(
     targets, sources = values_of("ys", ys), values_of("xs", xs)
     stopped = [] if stop_gradients is None else values_of("stop_gradients", stop_gradients)
     stops = {s.node for s in stopped if s.node is not None}
-    found = backward(targets, seeds_of(targets, grad_ys), sources, stops=stops)
+    found = backward(targets, seeds_of(ys, targets, grad_ys, ("ys", "grad_ys")), sources, stops=stops)
     return [with_convention(g, s, rule, targets, None) for g, s in zip(found, sources, strict=True)]
 
 
 def hessians(ys: Any, xs: Any, name: str = "hessians", **kwargs: Any) -> list[Any]:
-    """The second derivatives of the sum of `ys` with respect to each of `xs`, while a tape is recording.
+    """The second derivatives of the sum of `ys` with respect to each of `xs`.
 
     Parameters
     ----------
@@ -90,8 +92,7 @@ def hessians(ys: Any, xs: Any, name: str = "hessians", **kwargs: Any) -> list[An
     """
     found = []
     for x, slope in zip(flatten(xs), gradients(ys, xs, **{**kwargs, "unconnected_gradients": "zero"}), strict=True):
-        flat = np.reshape(slope, (-1,))
-        rows = [gradients(flat[k], x, unconnected_gradients="zero")[0] for k in range(flat.size)]
+        rows = [gradients(slope, x, seed, unconnected_gradients="zero")[0] for seed in one_hot(x.shape, x.dtype)]
         blocks = np.stack(rows) if rows else Tensor(np.zeros((0, *x.shape), x.dtype))
         found.append(np.reshape(blocks, x.shape + x.shape))
     return found

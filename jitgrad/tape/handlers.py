@@ -11,7 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numba.np.ufunc.dufunc import DUFunc
 
+from jitgrad.backend.dispatcher import dispatcher_of
 from jitgrad.errors import NoRuleError
 
 
@@ -20,15 +22,18 @@ class Handlers(dict[Any, Callable]):
 
     def __missing__(self, function: Any) -> Callable:
         from jitgrad.tape.elementwise import ufunc_primitive
+        from jitgrad.tape.quick import quick
 
-        made = ufunc_primitive(function) if isinstance(function, np.ufunc) else None
+        made: Any = ufunc_primitive(function) if isinstance(function, np.ufunc) else None
+        if isinstance(function, DUFunc):  # made by numba.vectorize: a compiled call, see `compiled_calls`
+            made = dispatcher_of(function)
         if made is None:
             raise NoRuleError(
                 f"{_name(function)} of tape values has no derivative rule; give it one with jitgrad.custom_gradient, "
                 f"or call it with x.numpy() if its result is to be a constant"
             )
-        self[function] = handler = made.__call__  # bound here: Python looks it up at every call of an instance
-        return handler
+        self[function] = made = quick(made)
+        return made
 
 
 def _name(function: Any) -> str:

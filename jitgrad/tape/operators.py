@@ -18,7 +18,7 @@ def _operand(other: Any) -> Any:
     """The other operand of an operator, or NotImplemented for what should answer itself."""
     if isinstance(other, _OPERANDS) or isinstance(other, Operators):
         return other
-    return np.asarray(other) if isinstance(other, (list, tuple)) else NotImplemented
+    return list(other) if isinstance(other, (list, tuple)) else NotImplemented
 
 
 def _binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
@@ -112,7 +112,7 @@ class Operators:
     take = _method(np.take)
     trace = _method(np.trace)
     var = _method(np.var)
-    copy = _unary(np.positive)
+    copy = _method(np.copy)
     conj = conjugate = _unary(np.conjugate)
 
     T = property(lambda self: HANDLERS[np.transpose](self))
@@ -132,13 +132,16 @@ class Operators:
         """This value converted; integers and booleans carry no derivative."""
         return HANDLERS["cast"](self, np.dtype(dtype))
 
+    def __iter__(self) -> Any:
+        return iter(HANDLERS[np.unstack](self))
+
     def __getitem__(self, index: Any) -> Any:
         return HANDLERS[operator.getitem](self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise UnsupportedError(
-            "tape values are immutable: x[i] = v would not be recorded; build the array with np.where, np.concatenate or "
-            "np.stack, or write the loop as an njit function and call it with the tape value"
+            "tape values are immutable: x[i] = v would not be recorded; build the array with np.where, np.concatenate "
+            "or np.stack, or write the loop as an njit function and call it with the tape value"
         )
 
     # ----- NumPy's protocols ----------------------------------------------------------------------
@@ -147,14 +150,16 @@ class Operators:
             return HANDLERS[ufunc](*inputs)
         if kwargs.pop("out", None) is not None:
             raise UnsupportedError(
-                f"np.{ufunc.__name__} cannot write a tape value into an array (out=, or an augmented assignment such as "
-                f"a += x): the array would not be recorded; write a = a + x"
+                f"np.{ufunc.__name__} cannot write a tape value into an array (out=, or an augmented assignment such "
+                f"as a += x): the array would not be recorded; write a = a + x"
             )
         if kwargs.pop("where", True) is not True:
             raise UnsupportedError(f"np.{ufunc.__name__} of tape values does not take where=; write np.where")
         if method != "__call__":
             return HANDLERS[ufunc, method](*inputs, **kwargs)
         dtype = kwargs.pop("dtype", None)
+        if kwargs:
+            raise UnsupportedError(f"np.{ufunc.__name__} of tape values does not take {', '.join(kwargs)}")
         out = HANDLERS[ufunc](*inputs)
         return out if dtype is None else out.astype(dtype)
 

@@ -16,7 +16,8 @@ import numpy as np
 
 from jitgrad.errors import UnsupportedError
 from jitgrad.tape.recording import NO_KWARGS, Recording, leaf, recorded, thread
-from jitgrad.tape.tensor import Tensor, Value, Variable
+from jitgrad.tape.structure import flatten
+from jitgrad.tape.tensor import Tensor, Value, Variable, stacked
 
 Pull = Callable[..., Any]
 
@@ -43,7 +44,7 @@ class Primitive:
     """
 
     __slots__ = ("function", "keywords", "name", "pulls")
-    traceable = True  # False: its pullbacks are more than functions of their arguments
+    traceable = True  # its pullbacks depend on their arguments only; a subclass of which that is true says so itself
 
     def __init__(self, name: str, function: Callable, pulls: Sequence[Pull | None] | Pull):
         self.name = name
@@ -69,6 +70,8 @@ class Primitive:
                         tracked = tuple([r for r in listening if r in heard or r in tracked])
             elif kind is Variable:
                 return self(*[a.read_value() if type(a) is Variable else a for a in args], **kwargs)
+            elif (kind is list or kind is tuple) and any(isinstance(leaf, Value) for leaf in flatten(arg)):
+                return self(*[stacked(a) for a in args], **kwargs)
             else:
                 arrays.append(arg)
         if tracked:
@@ -85,7 +88,7 @@ class Primitive:
                 f"{self.name} of tape values has no derivative with the argument {bad}; leave it out"
             )
         if type(out) is not tuple and out.dtype.kind not in "fc":
-            return Tensor(out)
+            return wrapped(out)
         overrides = thread.overrides
         primitive = self if overrides is None else overrides.get(self.name, self)
         kwargs = {k: kept(v) for k, v in kwargs.items()} if kwargs else NO_KWARGS
@@ -130,7 +133,7 @@ OPAQUE = object()
 
 def signature(primitive: Primitive, args: tuple, kwargs: Mapping[str, Any], out: Any) -> tuple:
     """What tells a call from others whose backward sweep is another program; see `Node`."""
-    if not primitive.traceable:
+    if not vars(type(primitive)).get("traceable"):
         return (OPAQUE,)
     parts: list[Any] = [primitive]
     shaped = False
@@ -145,25 +148,25 @@ def signature(primitive: Primitive, args: tuple, kwargs: Mapping[str, Any], out:
             shaped |= isinstance(arg, (np.ndarray, tuple, list))
     if kwargs:
         parts += kwargs
-        parts += map(described, kwargs.values())
+        parts += [described(v, exact=True) for v in kwargs.values()]
     if shaped:  # a mask decides about the shape of the result
         parts.append(tuple([part.shape for part in (out if type(out) is tuple else (out,))]))
     return tuple(parts)
 
 
-def described(arg: Any) -> Any:
-    """A constant in a signature: by type and shape where it is a value, else by content."""
+def described(arg: Any, exact: bool = False) -> Any:
+    """A constant in a signature: floats and arrays by type and shape (`exact`: floats by value, arrays not), others by content."""
     kind = type(arg)
     if kind is float or isinstance(arg, np.inexact):
-        return kind
+        return (kind, arg) if exact else kind
     if arg is None or kind in (int, bool, str) or isinstance(arg, (np.generic, np.dtype, type)):
         return kind, arg
-    if kind is np.ndarray:
+    if kind is np.ndarray and not exact:
         return kind, arg.dtype, arg.shape, arg.flags.num
     if kind in (tuple, list):
-        return kind, *map(described, arg)
+        return kind, *[described(a, exact) for a in arg]
     if kind is slice:
-        return kind, described(arg.start), described(arg.stop), described(arg.step)
+        return kind, *[described(a, exact) for a in (arg.start, arg.stop, arg.step)]
     return kind if arg is Ellipsis else OPAQUE
 
 
@@ -173,12 +176,10 @@ def heard_by(tensors: Iterable[Tensor]) -> tuple[Recording, ...]:
     return tuple(r for r in thread.recordings if r in known)
 
 
-def apply(primitive: Primitive, function: Callable, arrays: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """`function` on plain arrays; where a backward sweep is being traced, in one piece."""
-    for array in arrays:
-        if hasattr(array, "__jitgrad_trace__"):
-            return array.__jitgrad_trace__(primitive, arrays, kwargs)
-    return function(*arrays, **kwargs)
+def apply(operation: Any, function: Callable, args: Sequence[Any], kwargs: Mapping[str, Any] = NO_KWARGS) -> Any:
+    """``function(*args, **kwargs)`` on arrays; while a backward sweep is traced, recorded there as one operation."""
+    trace = thread.trace
+    return function(*args, **kwargs) if trace is None else trace.call(operation, function, args, kwargs)
 
 
 def wrapped(out: Any, node: Node | None = None) -> Any:
@@ -187,6 +188,8 @@ def wrapped(out: Any, node: Node | None = None) -> Any:
         return tuple(
             [Tensor(part, node if part.dtype.kind in "fc" else None, k) for k, part in enumerate(out)],
         )
+    if node is None and out.dtype.kind == "O":
+        raise UnsupportedError("an array of Python objects met a tape value; use np.stack for an array of tape values")
     return Tensor(out, node)
 
 

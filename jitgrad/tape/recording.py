@@ -14,7 +14,8 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-_number = itertools.count().__next__
+tick = itertools.count().__next__
+"""A number that is greater than all before: the time."""
 FIRST_PRUNING = 4096
 NO_KWARGS: dict[str, Any] = {}
 
@@ -50,18 +51,8 @@ class Node:
         self.out = out
         self.recordings = recordings
         self.signature = signature
-        self.number = _number()
+        self.number = tick()
         self.since = None
-
-    def release(self) -> None:
-        """Let go of the values, unless a recording that is alive needs them."""
-        for recording in self.recordings:
-            if recording.alive:
-                return
-        if self.primitive is not None:
-            self.args = self.signature = ()
-            self.kwargs = self.out = None
-            self.primitive = RELEASED
 
 
 def recorded(primitive, args, kwargs, out, recordings, signature) -> Node:
@@ -95,15 +86,18 @@ class Recording:
         The watched variables, in the order in which they were first read.
     watches_variables : bool
         Whether trainable variables are watched when they are read.
+    rewritten : bool
+        Whether a variable it watches was assigned to, so that one node stands for several values.
     nodes : list of Node
         What was recorded, in the order of time. Who appends beyond `limit` calls `prune`.
     """
 
-    __slots__ = ("__weakref__", "alive", "limit", "nodes", "variables", "watches_variables")
+    __slots__ = ("__weakref__", "alive", "limit", "nodes", "rewritten", "variables", "watches_variables")
 
     def __init__(self, watches_variables: bool):
         self.alive = True
         self.watches_variables = watches_variables
+        self.rewritten = False
         self.variables: dict[Node, Any] = {}
         self.nodes: list[Node] = []
         self.limit = FIRST_PRUNING
@@ -119,6 +113,11 @@ class Recording:
         self.nodes = kept
         self.limit = max(FIRST_PRUNING, 2 * len(kept))
 
+    def forget_since(self, start: int) -> None:
+        """Keep nothing that was recorded since the time `start`, except for those who use it."""
+        while self.nodes and self.nodes[-1].number > start:
+            self.nodes.pop()
+
     def __len__(self) -> int:
         return len(self.nodes)
 
@@ -128,7 +127,11 @@ class Recording:
         nodes, self.nodes = self.nodes, []
         # Latest first: a chain of nodes that held each other would be freed recursively from its end.
         while nodes:
-            nodes.pop().release()
+            node = nodes.pop()
+            if len(node.recordings) == 1 or not any(r.alive for r in node.recordings):
+                node.args = node.signature = ()
+                node.kwargs = node.out = None
+                node.primitive = RELEASED
 
 
 class _Thread(threading.local):
@@ -136,6 +139,7 @@ class _Thread(threading.local):
 
     recordings: tuple[Recording, ...] = ()
     overrides: dict[str, Any] | None = None
+    trace: Any = None  # of `compiled.tracing`
 
 
 thread = _Thread()
@@ -147,11 +151,10 @@ def listening() -> tuple[Recording, ...]:
 
 
 @contextlib.contextmanager
-def paused(recordings: Iterable[Recording] | None = None) -> Iterator[None]:
-    """A context in which the given recordings (by default all) hear nothing."""
+def only(recordings: tuple[Recording, ...]) -> Iterator[None]:
+    """A context in which these recordings listen, and no others."""
     before = thread.recordings
-    gone = before if recordings is None else tuple(recordings)
-    thread.recordings = tuple(r for r in before if r not in gone)
+    thread.recordings = recordings
     try:
         yield
     finally:
@@ -169,4 +172,4 @@ def watch(node: Node, recording: Recording) -> None:
         recordings = (*(r for r in node.recordings if r.alive), recording)
         node.recordings = thread.recordings if recordings == thread.recordings else recordings
         since = {r: number for r, number in (node.since or {}).items() if r.alive}
-        node.since = {**since, recording: _number()}
+        node.since = {**since, recording: tick()}

@@ -6,7 +6,7 @@ Where no tape listens the pullbacks run on arrays; else on tensors, and are reco
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from jitgrad.errors import DifferentiationError, ShapeError
 from jitgrad.tape.primitive import plain
-from jitgrad.tape.recording import RELEASED, Node, Recording, thread
+from jitgrad.tape.recording import RELEASED, Node, Recording, only, thread
 from jitgrad.tape.tensor import Tensor
 
 _by_number = attrgetter("number")
@@ -35,7 +35,8 @@ def backward(
     seeds : sequence of ndarray or Tensor
         One per target, of its shape.
     recording : Recording, optional
-        Follow only what this recording heard; by default everything recorded.
+        Follow only what this recording heard. By default everything recorded, and all tapes that recorded it record the
+        sweep as well, even if their contexts are over.
     stops : collection of Node
         Nodes behind which nothing is differentiated.
 
@@ -44,8 +45,30 @@ def backward(
     list
         For each source a Tensor, or None where no target depends on it.
     """
-    higher = bool(thread.recordings)
     graph = Graph([t for t in targets if t.node is not None], sources, recording, stops)
+    listening = thread.recordings
+    if recording is None:
+        heard = dict.fromkeys(r for node in graph.order for r in node.recordings if r.alive)
+        listening = (*listening, *(r for r in heard if r not in listening))
+    with only(listening):
+        found = sweep(graph, targets, seeds, sources, _as_tensors if listening else _as_arrays)
+    return [ct if ct is None or isinstance(ct, Tensor) else Tensor(ct) for ct in found]
+
+
+def sweep(
+    graph: Graph,
+    targets: Sequence[Tensor],
+    seeds: Sequence[Any],
+    sources: Sequence[Tensor],
+    view: Callable[[Node, Any], tuple[Any, Any, Sequence[Any]]],
+) -> list[Any]:
+    """The cotangents of `sources`, of the kind that the pullbacks see.
+
+    Parameters
+    ----------
+    view : callable
+        ``view(node, ct)`` gives what the pullbacks of `node` are called with: ``ct, out, args``.
+    """
     cotangents: dict[Node, Any] = {}
     for target, seed in zip(targets, seeds, strict=True):
         if target.node in graph.needed:
@@ -55,18 +78,41 @@ def backward(
             ct = cotangents.get(node)
             if ct is None or node.primitive is None or node in graph.stops:
                 continue
-            for arg, contribution in _pulled(node, ct, graph, higher):
-                _add(cotangents, arg, _fit(contribution, arg._array, node))
+            wanted = graph.wanted(node)
+            contributions = node.primitive.cotangents(wanted, *view(node, ct), node.kwargs)
+            for k, contribution in zip(wanted, contributions, strict=True):
+                if contribution is not None:
+                    arg = node.args[k]
+                    _add(cotangents, arg, _fit(contribution, arg._array, node))
             if node not in graph.sources:
                 del cotangents[node]
     return [_result(cotangents, source) for source in sources]
 
 
-def _result(cotangents: dict[Node, Any], source: Tensor) -> Tensor | None:
+def _as_arrays(node: Node, ct: Any) -> tuple[Any, Any, Sequence[Any]]:
+    return (
+        plain(ct) if type(ct) is not list else plain(tuple(ct)),
+        node.out,
+        [a._array if type(a) is Tensor else a for a in node.args],
+    )
+
+
+def _as_tensors(node: Node, ct: Any) -> tuple[Any, Any, Sequence[Any]]:
+    if type(ct) is list:
+        ct = tuple(ct)
+    elif not isinstance(ct, Tensor):
+        ct = Tensor(ct)
+    out = node.out
+    return (
+        ct,
+        tuple(Tensor(o, node, k) for k, o in enumerate(out)) if type(out) is tuple else Tensor(out, node),
+        node.args,
+    )
+
+
+def _result(cotangents: dict[Node, Any], source: Tensor) -> Any:
     ct = cotangents.get(source.node)
-    if isinstance(ct, list):
-        ct = ct[source.index]
-    return ct if ct is None or isinstance(ct, Tensor) else Tensor(ct)
+    return ct[source.index] if isinstance(ct, list) else ct
 
 
 class Graph:
@@ -88,7 +134,7 @@ class Graph:
         waiting = [t.node for t in targets]
         while waiting:
             node = waiting.pop()
-            if node in seen or (recording is not None and recording not in node.recordings):
+            if node in seen or (recording not in node.recordings if recording is not None else not node.recordings):
                 continue
             seen.add(node)
             if node.primitive is RELEASED:
@@ -110,32 +156,22 @@ class Graph:
                         break
 
     def heard(self, operand: Node, node: Node) -> bool:
-        """Whether the recording watched `operand` when `node` used it."""
+        """Whether the recording (one of all) watched `operand` when `node` used it."""
         since = operand.since
-        return since is None or since.get(self.recording, 0) < node.number
+        if since is None:
+            return True
+        if self.recording is None:
+            return any(since.get(r, 0) < node.number for r in node.recordings if r in operand.recordings)
+        return since.get(self.recording, 0) < node.number
 
-
-def _pulled(node: Node, ct: Any, graph: Graph, higher: bool) -> list[tuple[Tensor, Any]]:
-    """The operands that need a cotangent, each with what this node contributes."""
-    needed = graph.needed
-    wanted = [
-        k
-        for k, a in enumerate(node.args)
-        if type(a) is Tensor and a.node in needed and (a.node.since is None or graph.heard(a.node, node))
-    ]
-    if isinstance(ct, list):
-        ct = tuple(ct)
-    if higher:
-        args: Sequence[Any] = node.args
-        out: Any = node.out
-        out = tuple(Tensor(o, node, k) for k, o in enumerate(out)) if type(out) is tuple else Tensor(out, node)
-        if type(ct) is not tuple and not isinstance(ct, Tensor):
-            ct = Tensor(ct)
-    else:
-        args, out = [a._array if type(a) is Tensor else a for a in node.args], node.out
-        ct = plain(ct)
-    contributions = node.primitive.cotangents(wanted, ct, out, args, node.kwargs)
-    return [(node.args[k], c) for k, c in zip(wanted, contributions, strict=True) if c is not None]
+    def wanted(self, node: Node) -> list[int]:
+        """The positions of the operands that need a cotangent."""
+        needed = self.needed
+        return [
+            k
+            for k, a in enumerate(node.args)
+            if type(a) is Tensor and a.node in needed and (a.node.since is None or self.heard(a.node, node))
+        ]
 
 
 def _add(cotangents: dict[Node, Any], tensor: Tensor, ct: Any) -> None:
@@ -151,7 +187,7 @@ def _add(cotangents: dict[Node, Any], tensor: Tensor, ct: Any) -> None:
 
 def _fit(ct: Any, array: Any, node: Node) -> Any:
     """`ct` summed, broadcast or converted to the shape and dtype of the operand `array`."""
-    if type(ct) is not np.ndarray and not isinstance(ct, (Tensor, np.generic)):
+    if not hasattr(ct, "dtype"):
         ct = np.asarray(ct)
     if ct.shape != array.shape:
         ct = _to_shape(ct, array.shape, node)
@@ -175,5 +211,6 @@ def _to_shape(ct: Any, shape: tuple[int, ...], node: Node) -> Any:
         return np.reshape(ct, shape) if ct.size == np.prod(shape) else np.broadcast_to(ct, shape)
     except ValueError:
         raise ShapeError(
-            f"the gradient of {node.primitive.name} gave a cotangent of shape {ct.shape} for an operand of shape {shape}"
+            f"the gradient of {node.primitive.name} gave a cotangent of shape {ct.shape} for an operand of shape "
+            f"{shape}"
         ) from None

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from jitgrad.errors import ArgumentError
+from jitgrad.tape.handlers import HANDLERS
+from jitgrad.tape.notices import warn_detached
 from jitgrad.tape.operators import Operators
 from jitgrad.tape.recording import Node, Recording, leaf, thread, watch
 
@@ -51,12 +54,23 @@ class Value(Operators):
         """A copy as a NumPy array (a NumPy scalar if it has no axes)."""
         return np.array(self.array)[()] if self.array.ndim == 0 else np.array(self.array)
 
+    def _is_heard(self) -> bool:
+        """Whether a tape that listens knows this value."""
+        raise NotImplementedError
+
     def __array__(self, dtype=None, copy=None):
+        if thread.recordings and self._is_heard():
+            warn_detached("a plain array")
         if copy or (dtype is not None and dtype != self.array.dtype):
             return np.array(self.array, dtype=dtype)
         view = np.asarray(self.array).view()
         view.flags.writeable = False  # a tape may hold the same memory
         return view
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.ndim == 0:
+            raise TypeError("a tape value without axes cannot be iterated over")
+        return iter(HANDLERS[np.unstack](self))
 
     def __len__(self) -> int:
         return len(self.array)
@@ -65,6 +79,8 @@ class Value(Operators):
         return bool(self.array)
 
     def __float__(self) -> float:
+        if thread.recordings and self._is_heard():
+            warn_detached("a Python number", silent=("float(",))
         return float(self.array)
 
     def __int__(self) -> int:
@@ -74,6 +90,8 @@ class Value(Operators):
         return self.array.__index__()
 
     def __complex__(self) -> complex:
+        if thread.recordings and self._is_heard():
+            warn_detached("a Python number", silent=("complex(",))
         return complex(self.array)
 
     def item(self, *index: int) -> Any:
@@ -125,6 +143,18 @@ class Tensor(Value):
     def read_value(self) -> Tensor:
         return self
 
+    def _is_heard(self) -> bool:
+        return self.node is not None and any(r in self.node.recordings for r in thread.recordings)
+
+    def __copy__(self) -> Tensor:
+        return self  # it is immutable
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return self
+
+    def __reduce__(self) -> Any:
+        return constant, (self.array,)
+
     def __repr__(self) -> str:
         return f"<Tensor shape={self.shape} dtype={self.dtype} numpy={self.array!r}>"
 
@@ -134,7 +164,8 @@ def constant(value: Any, dtype: Any = None) -> Tensor:
 
     Parameters
     ----------
-    value : array_like
+    value : array_like, Tensor, Variable, or a list of them
+        A tensor that a tape knows stays on it, and so do those in a list; of a variable it is the value as it is now.
     dtype : dtype, optional
         By default NumPy's choice: float64 for Python floats.
 
@@ -148,7 +179,22 @@ def constant(value: Any, dtype: Any = None) -> Tensor:
     >>> tape.gradient(y, x).numpy()
     array([6., 8.])
     """
+    if isinstance(value, Tensor):
+        return value if dtype is None or value.dtype == dtype else value.astype(dtype)
+    if isinstance(value, (list, tuple)) and any(isinstance(v, (Value, list, tuple)) for v in value):
+        value = stacked(value)
+        if isinstance(value, Tensor):
+            return constant(value, dtype)
     return Tensor(owned(value, dtype))
+
+
+def stacked(value: Any) -> Any:
+    """Nested lists with tape values in them as one tensor, which is recorded; anything else as it is."""
+    if isinstance(value, (list, tuple)):
+        parts = [stacked(v) for v in value]
+        if any(isinstance(v, Value) for v in parts):
+            return HANDLERS[np.stack](parts)
+    return value
 
 
 _names = itertools.count()
@@ -209,9 +255,21 @@ class Variable(Value):
 
     value = read_value
 
+    def _is_heard(self) -> bool:
+        return any(r in self.node.recordings or (r.watches_variables and self._trainable) for r in thread.recordings)
+
     def assign(self, value: Any) -> Variable:
-        """Give it a new value of the same shape; no tape hears of it."""
-        array = owned(value, self._array.dtype)
+        """Give it a new value of the same shape; no tape hears of it.
+
+        Raises
+        ------
+        ArgumentError
+            For another shape, or a kind of number that its dtype does not hold (floats for integers).
+        """
+        array = owned(value)
+        if not np.can_cast(array.dtype, self._array.dtype, "same_kind"):
+            raise ArgumentError(f"cannot assign a value of dtype {array.dtype} to {self._name}, a {self._array.dtype}")
+        array = array.astype(self._array.dtype, copy=False)
         if array.shape != self._array.shape:
             raise ArgumentError(
                 f"cannot assign a value of shape {array.shape} to {self._name}, whose shape is {self._array.shape}"
@@ -230,6 +288,17 @@ class Variable(Value):
     def _replace(self, array: np.ndarray) -> None:
         """Take over `array`, which nobody else may write. The old one may still be on a tape, so it is left alone."""
         self._array = self.node.out = array
+        for recording in self.node.recordings:
+            recording.rewritten = True
+
+    def __copy__(self) -> Variable:
+        return self  # as in TensorFlow, where a shallow copy is the same variable
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        return memo.setdefault(id(self), Variable(self._array, self._trainable, self._name))
+
+    def __reduce__(self) -> Any:
+        return Variable, (self._array, self._trainable, self._name)
 
     def __repr__(self) -> str:
         return f"<Variable {self._name!r} shape={self.shape} dtype={self.dtype} numpy={self._array!r}>"

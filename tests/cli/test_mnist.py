@@ -13,14 +13,10 @@ from typer.testing import CliRunner
 from jitgrad import cli
 from jitgrad.cli import app as cli_app
 from jitgrad.cli.training import Run
+from jitgrad.optim import OPTIMIZERS
+from tests.cli.calling import picture, run
 
-PNG = b"\x89PNG\r\n\x1a\n"
 PICTURES = ["confusion.png", "learning_curve.png", "misclassified.png"]
-
-
-def run(*args):
-    """The exit code, with typer's runner; output is read with capsys where it matters."""
-    return cli.main([str(arg) for arg in args])
 
 
 def start(*args, **options):
@@ -49,8 +45,7 @@ def test_train_then_eval(digits, tmp_path, capsys):
     assert "of 100 test digits right" in printed.out
     assert sorted(path.name for path in out.iterdir()) == [*PICTURES, "weights.npz"]
     for name in PICTURES:
-        content = (out / name).read_bytes()
-        assert content.startswith(PNG) and len(content) > 5000
+        picture(out / name)
 
     result = next(line for line in printed.out.splitlines() if "test digits right" in line)
     assert run("mnist", "eval", out / "weights.npz", "--data-dir", digits, "--output", tmp_path / "eval") == 0
@@ -88,6 +83,50 @@ def test_resume_reads_the_settings_of_the_run(digits, tmp_path, capsys):
     assert "epoch" not in capsys.readouterr().out
 
 
+def test_engine_tape_trains_resumes_and_is_evaluated(digits, tmp_path, capsys):
+    options = ["--engine", "tape", "--optimizer", "nadam", "--data-dir", digits]
+    one, two = tmp_path / "one", tmp_path / "two"
+    assert run("mnist", "train", *options, "--epochs", 2, "--output", one) == 0
+    printed = capsys.readouterr()
+    assert printed.err == "" and "compiling" not in printed.out
+    assert run("mnist", "train", *options, "--epochs", 1, "--output", two) == 0
+    assert run("mnist", "train", "--resume", "--epochs", 2, "--data-dir", digits, "--output", two) == 0
+    a, b = Run.load(one / "weights.npz"), Run.load(two / "weights.npz")
+    assert a.settings == b.settings and a.settings.engine == "tape" and a.history == b.history
+    assert [p.tobytes() for p in a.arrays] == [p.tobytes() for p in b.arrays]
+    for name in PICTURES:
+        picture(one / name)
+    assert run("mnist", "eval", one / "weights.npz", "--data-dir", digits) == 0
+    assert "of 100 test digits right" in capsys.readouterr().out
+
+
+def test_compare_shows_all_optimizers(digits, tmp_path, capsys):
+    out = tmp_path / "new" / "compare.png"
+    args = ["--model", "softmax", "--epochs", 1, "--examples", 60, "--data-dir", digits, "--output", out]
+    assert run("mnist", "compare", *args, "--learning-rate", 0.02, "--learning-rate", "adadelta=1") == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    rows = {words[1]: words for words in map(str.split, printed.out.splitlines()) if len(words) == 15}
+    assert rows.keys() == OPTIMIZERS.keys()
+    assert rows["adadelta"][3] == "1" and {row[3] for name, row in rows.items() if name != "adadelta"} == {"0.02"}
+    losses = [float(row[5]) for row in rows.values()]
+    assert losses == sorted(losses) and losses[0] < losses[-1]
+    picture(out)
+    assert [path.name for path in out.parent.iterdir()] == ["compare.png"]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "tape"])
+def test_compare_goes_on_after_a_divergence(engine, digits, tmp_path):
+    out = tmp_path / "compare.png"
+    args = ["mnist", "compare", "--optimizer", "sgd,adam", "--learning-rate", "sgd=1e30", "--epochs", "1"]
+    args += ["--engine", engine, "--data-dir", str(digits), "--output", str(out)]
+    result = CliRunner().invoke(cli_app.app, args)
+    assert result.exit_code == 0, result.output
+    names = [words[1] for words in map(str.split, result.output.splitlines()) if "adam" in words or "diverged" in words]
+    assert names == ["adam", "sgd"]
+    picture(out)
+
+
 @pytest.mark.parametrize(
     ("args", "words"),
     [
@@ -106,7 +145,19 @@ def test_resume_reads_the_settings_of_the_run(digits, tmp_path, capsys):
         (["mnist", "train", "--momentum", "0.9"], "--momentum does not apply to the optimizer adam"),
         (["mnist", "train", "--optimizer", "sgd", "--momentum", "1.5"], "--momentum"),
         (["mnist", "train", "--optimizer", "sgd", "--nesterov"], "nesterov needs a momentum above 0"),
+        (["mnist", "train", "--engine", "eager"], "'eager' is not one of compiled, tape"),
+        (["mnist", "train", "--schedule", "steps"], "'steps' is not one of constant, linear, cosine, exponential"),
         (["mnist", "train", "--fast"], "No such option: --fast"),
+        (["mnist", "compare", "--optimizer", "adam,newton"], "'newton' is not one of sgd, adam"),
+        (["mnist", "compare", "--learning-rate", "fast"], "'fast' is neither a number nor like adam=0.01"),
+        (["mnist", "compare", "--learning-rate", "newton=1"], "'newton' is not one of sgd, adam"),
+        (
+            ["mnist", "compare", "--optimizer", "sgd", "--learning-rate", "adam=1"],
+            "adam is not among the optimizers, sgd",
+        ),
+        (["mnist", "compare", "--learning-rate", "-1"], "learning_rate must be at least 0"),
+        (["mnist", "compare", "--output", "plot.gif"], "plot.gif: the name of a picture must end in .png"),
+        (["mnist", "compare", "--examples", "0"], "--examples"),
         (["mnist", "train", "--data-dir", "nowhere"], "nowhere: no such folder"),
         (
             ["mnist", "train", "--resume", "--output", "nowhere"],
@@ -149,7 +200,9 @@ def test_resume_with_another_setting_is_refused(digits, tmp_path, capsys):
     assert "--model is softmax in the run to resume" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("args", [["--help"], ["mnist", "--help"], ["mnist", "train", "--help"]])
+@pytest.mark.parametrize(
+    "args", [["--help"], ["mnist", "--help"], ["mnist", "train", "--help"], ["mnist", "compare", "--help"]]
+)
 def test_help(args):
     result = CliRunner().invoke(cli_app.app, args)
     assert result.exit_code == 0 and "Usage:" in result.output

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from jitgrad.cli.checkpoint import load_arrays, save_arrays
-from jitgrad.cli.training import Run, Scores, Settings, accuracy, evaluate, train
+from jitgrad.cli.engines import ENGINES
+from jitgrad.cli.training import SCHEDULES, Run, Scores, Settings, accuracy, evaluate, train
 from jitgrad.data import load_mnist
 from jitgrad.errors import DataError, JitgradError
+from jitgrad.optim import OPTIMIZERS
 
 CASES = {
     "softmax": Settings(model="softmax", epochs=3),
@@ -24,6 +26,8 @@ CASES = {
         dtype="float64",
     ),
     "adam": Settings(model="mlp", batch_size=64, epochs=3),
+    "tape": Settings(model="mlp", engine="tape", optimizer="rmsprop", momentum=0.5, epochs=3),
+    "cosine": Settings(model="softmax", engine="tape", schedule="cosine", epochs=3),
 }
 
 
@@ -34,7 +38,7 @@ def data(digits):
 
 def state(run):
     optimizer = {name: value.tobytes() for name, value in run.optimizer.state_dict().items()}
-    return [p.tobytes() for p in run.params], optimizer, run.history, run.random_state, run.epoch, run.batch
+    return [p.tobytes() for p in run.arrays], optimizer, run.history, run.random_state, run.epoch, run.batch
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -99,8 +103,34 @@ def test_history_holds_true_scores(data):
     np.testing.assert_array_equal(predictions, want)
 
 
-def test_divergence_is_an_error(data):
-    run = Run.start(Settings(optimizer="sgd", learning_rate=1e30), len(data.train_images))
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_every_optimizer_lowers_the_loss(name, data):
+    run = Run.start(Settings(model="softmax", optimizer=name, learning_rate=0.05, epochs=2), len(data.train_images))
+    train(run, data)
+    assert run.history[1].train_loss < run.history[0].train_loss
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_schedules_fall_over_all_steps(schedule, data):
+    settings = Settings(model="softmax", learning_rate=0.25, schedule=schedule, epochs=2)
+    run = Run.start(settings, len(data.train_images))
+    seen = [run.optimizer.learning_rate]
+    train(run, data, on_batch=lambda run: seen.append(run.optimizer.learning_rate))
+    last = {"constant": 0.25, "linear": 0.0, "cosine": 0.0, "exponential": 0.0025}[schedule]
+    assert seen[0] == 0.25 and seen[-1] == pytest.approx(last)
+    assert (np.diff(seen) < 0).all() or schedule == "constant"
+
+
+def test_epochs_are_part_of_a_schedule():
+    run = Run.start(Settings(schedule="linear", epochs=2), 10)
+    with pytest.raises(DataError, match=r"--epochs is 2 in the run .* become 3 \(its --schedule linear depends on it"):
+        run.with_settings(epochs=3)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_divergence_is_an_error(engine, data):
+    settings = Settings(engine=engine, optimizer="sgd", learning_rate=1e30)
+    run = Run.start(settings, len(data.train_images))
     with (
         np.errstate(all="ignore"),
         pytest.raises(JitgradError, match="the loss became .* a smaller --learning-rate"),

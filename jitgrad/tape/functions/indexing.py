@@ -10,7 +10,7 @@ import numpy as np
 from jitgrad.tape.functions.rearranging import SCATTER, rearrangement
 from jitgrad.tape.functions.registering import operand, refuse
 from jitgrad.tape.handlers import HANDLERS, handles
-from jitgrad.tape.primitive import Primitive, kept, plain
+from jitgrad.tape.primitive import Primitive, plain
 from jitgrad.tape.tensor import Value
 
 _GETITEM = Primitive("StridedSlice", operator.getitem, (lambda ct, out, x, index: SCATTER(ct, x.shape, index), None))
@@ -44,12 +44,14 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     return _TAKE(np.ravel(a) if axis is None or a.ndim == 0 else a, indices, 0 if axis is None else axis, mode)
 
 
+_TAKE_ALONG = rearrangement("TakeAlongAxis", np.take_along_axis)
+
+
 @handles(np.take_along_axis)
 def take_along_axis(arr, indices, axis=-1):
-    indices = kept(np.asarray(plain(indices)))
     if axis is None:
         arr, axis = np.ravel(arr), 0
-    return rearrangement("TakeAlongAxis")(lambda a: np.take_along_axis(a, indices, axis), arr)
+    return _TAKE_ALONG(operand(arr), indices=np.asarray(plain(indices)), axis=axis)
 
 
 @handles(np.compress)
@@ -63,53 +65,55 @@ def extract(condition, arr):
     return np.take(operand(arr), np.flatnonzero(plain(condition)))
 
 
+_DELETE = rearrangement("Delete", np.delete)
+_INSERT = rearrangement("Insert", lambda a, values, obj, axis: np.insert(a, obj, values, axis))
+_CHOOSE = rearrangement("Choose", lambda *choices, a, mode: np.choose(a, choices, mode=mode))
+_SELECT = rearrangement("Select", lambda *choices, conditions: np.select(conditions, list(choices[:-1]), choices[-1]))
+
+
 @handles(np.delete)
 def delete(arr, obj, axis=None):
-    obj = kept(plain(obj))
-    return rearrangement("Delete")(lambda a: np.delete(a, obj, axis), arr)
+    return _DELETE(arr, obj=plain(obj), axis=axis)
 
 
 @handles(np.insert)
 def insert(arr, obj, values, axis=None):
-    obj = kept(plain(obj))
-    return rearrangement("Insert")(lambda a, v: np.insert(a, obj, v, axis), operand(arr), operand(values))
+    return _INSERT(operand(arr), operand(values), obj=plain(obj), axis=axis)
 
 
 @handles(np.choose)
 def choose(a, choices, out=None, mode="raise"):
     refuse("np.choose", out=out)
-    a = kept(np.asarray(plain(a)))
-    parts = [choices[k] for k in range(len(choices))] if isinstance(choices, Value) else [operand(c) for c in choices]
-    return rearrangement("Choose")(lambda *arrays: np.choose(a, arrays, mode=mode), *parts)
+    parts = np.unstack(choices) if isinstance(choices, Value) else [operand(c) for c in choices]
+    return _CHOOSE(*parts, a=np.asarray(plain(a)), mode=mode)
 
 
 @handles(np.select)
 def select(condlist, choicelist, default=0):
-    conditions = kept([np.asarray(plain(c)) for c in condlist])
+    conditions = [np.asarray(plain(c)) for c in condlist]
+    return _SELECT(*(operand(c) for c in choicelist), operand(default), conditions=conditions)
 
-    def act(*arrays: Any) -> Any:
-        return np.select(conditions, list(arrays[:-1]), arrays[-1])
 
-    return rearrangement("Select")(act, *(operand(c) for c in choicelist), operand(default))
+def _place(*parts: Any, conditions: Any, dtype: Any) -> Any:
+    # NumPy gives the result the dtype of x; the plan of the backward sweep is of integers
+    whole = all(np.asarray(p).dtype.kind == "i" for p in parts)
+    out = np.zeros(conditions.shape[1:], np.intp if whole else dtype)
+    for condition, part in zip(conditions, parts, strict=True):
+        out[condition] = part
+    return out
+
+
+_PIECEWISE = rearrangement("Piecewise", _place)
 
 
 @handles(np.piecewise)
 def piecewise(x, condlist, funclist, *args, **kw):
-    conditions = np.asarray(plain(condlist))
-    if conditions.ndim == np.ndim(plain(x)):
+    x, conditions = operand(x), np.asarray(plain(condlist))
+    if conditions.ndim == np.ndim(x):
         conditions = conditions[None]
     if len(funclist) == len(conditions) + 1:
         conditions = np.concatenate([conditions, ~conditions.any(axis=0, keepdims=True)])
     elif len(funclist) != len(conditions):
         raise ValueError(f"np.piecewise: {len(conditions)} conditions need as many functions, or one more")
-    x, shape, dtype = operand(x), np.shape(plain(x)), plain(x).dtype
     pieces = [f(x[c], *args, **kw) if callable(f) else f for c, f in zip(conditions, funclist, strict=True)]
-
-    def act(*parts: Any) -> Any:
-        # NumPy gives the result the dtype of x; the plan of the backward sweep is of integers
-        out = np.zeros(shape, dtype if any(np.asarray(p).dtype.kind in "fc" for p in parts) else np.intp)
-        for condition, part in zip(conditions, parts, strict=True):
-            out[condition] = part
-        return out
-
-    return rearrangement("Piecewise")(act, *(operand(p) for p in pieces))
+    return _PIECEWISE(*(operand(p) for p in pieces), conditions=conditions, dtype=x.dtype)

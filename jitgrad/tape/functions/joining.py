@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.tape.functions.rearranging import rearrangement
+from jitgrad.tape.functions.rearranging import SCATTER, rearrangement
 from jitgrad.tape.functions.registering import operand, refuse
 from jitgrad.tape.handlers import handles
 from jitgrad.tape.primitive import Primitive, plain
@@ -86,10 +86,13 @@ def append(arr, values, axis=None):
     return concatenate([np.ravel(arr), np.ravel(values)] if axis is None else [arr, values], axis or 0)
 
 
+_BLOCK = rearrangement("Block", lambda *parts, layout: np.block(rebuild(layout, iter(parts))))
+
+
 @handles(np.block)
 def block(arrays):
-    leaves = flatten(arrays)
-    return rearrangement("Block")(lambda *parts: np.block(rebuild(arrays, iter(parts))), *leaves)
+    parts = flatten(arrays)
+    return _BLOCK(*parts, layout=rebuild(arrays, iter(range(len(parts)))))
 
 
 # ----- taking apart ---------------------------------------------------------------------------------
@@ -112,17 +115,8 @@ def _split_a(ct, out, a, sections, axis):
     total, bounds = np.zeros(a.shape, a.dtype), [0, *sections, None]
     for k, part in enumerate(parts):
         index[axis] = slice(bounds[k], bounds[k + 1])
-        total = total + rearrangement("Split")(_placed(a.shape, tuple(index)), part)
+        total = total + SCATTER(part, a.shape, tuple(index))
     return total
-
-
-def _placed(shape, index):
-    def act(part):
-        out = np.zeros(shape, part.dtype)
-        out[index] = part
-        return out
-
-    return act
 
 
 _SPLIT = Primitive("Split", _split, (_split_a,))

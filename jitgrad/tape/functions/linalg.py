@@ -42,6 +42,7 @@ class _Solve(Primitive):
     """Both pullbacks need the same solution, so they are one."""
 
     __slots__ = ()
+    traceable = True
 
     def __init__(self):
         super().__init__("MatrixSolve", np.linalg.solve, ())

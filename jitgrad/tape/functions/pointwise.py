@@ -118,6 +118,12 @@ def modf(x):
     return np.where(np.isinf(plain(x)), 0.0, x - whole), whole
 
 
+@handles(np.frexp)
+def frexp(x):
+    exponent = np.frexp(plain(x))[1]
+    return np.ldexp(x, -exponent), wrap(exponent)
+
+
 @handles(np.heaviside)
 def heaviside(x, at_zero):
     x = np.asarray(plain(x))
@@ -151,6 +157,20 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     made = made if dtype is None else made.astype(dtype)
     parts = num - 1 if endpoint else num
     return (made, (stop - start) / parts if parts > 0 else np.nan) if retstep else made
+
+
+@handles(np.logspace)
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
+    base = operand(base)
+    made = np.linspace(operand(start), operand(stop), num, endpoint, axis=axis)
+    made = np.power(np.expand_dims(base, axis) if np.ndim(base) else base, made)
+    return made if dtype is None else made.astype(dtype)
+
+
+@handles(np.vander)
+def vander(x, N=None, increasing=False):
+    powers = np.arange(len(x) if N is None else N)
+    return np.power(np.expand_dims(operand(x), -1), powers if increasing else powers[::-1])
 
 
 def _bincount_pull(ct, out, weights, x, minlength):

@@ -6,7 +6,7 @@ place of its values, says where each went.
 
 from __future__ import annotations
 
-import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -34,26 +34,20 @@ SCATTER = Primitive("ScatterAdd", _scatter, (lambda ct, out, x, shape, index: ct
 """``SCATTER(ct, shape, index)``: zeros of `shape` with `ct` added at `index`, the pullback of taking ``x[index]``."""
 
 
-def _act(act: Callable, *arrays: Any) -> Any:
-    return act(*arrays)
+def rearrangement(name: str, act: Callable) -> Primitive:
+    """The primitive of a function that moves elements.
 
-
-def _pull(k: int, ct: Any, out: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    act, *operands = args
-    shapes = [np.shape(o) for o in operands]
-    size = int(np.prod(shapes[k - 1]))
-    numbers = [np.zeros(s, np.intp) for s in shapes]
-    numbers[k - 1] = np.arange(1, size + 1).reshape(shapes[k - 1])
-    plan = act(*numbers)
-    # what came from elsewhere has number 0, a place that is cut off
-    return np.reshape(SCATTER(np.ravel(ct), (size + 1,), plan.ravel())[1:], shapes[k - 1])
-
-
-@functools.cache
-def rearrangement(name: str) -> Primitive:
-    """The primitive ``rearrange(act, *operands)`` of a type of operation.
-
-    ``act(*operands)`` moves elements of arrays of any dtype: where they go must not depend on their values. What `act`
-    holds must be copies: the caller may write into his arrays afterwards.
+    ``act(*operands, **keywords)`` works on arrays of any dtype, and where elements go depends on the keywords and on
+    the shapes of the operands, not on their values.
     """
-    return Primitive(name, _act, _pull)
+
+    def pull(k: int, ct: Any, out: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        shapes = [getattr(a, "shape", ()) for a in args]
+        size = math.prod(shapes[k])
+        numbers = [np.zeros(s, np.intp) for s in shapes]
+        numbers[k] = np.arange(1, size + 1).reshape(shapes[k])
+        plan = act(*numbers, **kwargs)
+        # what came from elsewhere has number 0, a place that is cut off
+        return np.reshape(SCATTER(np.ravel(ct), (size + 1,), np.ravel(plan))[1:], shapes[k])
+
+    return Primitive(name, act, pull)

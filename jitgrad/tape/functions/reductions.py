@@ -193,6 +193,26 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     return (mean, np.broadcast_to(scale, mean.shape)) if returned else mean
 
 
+@handles(np.cov)
+def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
+    refuse("np.cov", fweights=fweights, aweights=aweights)
+    rows = [np.atleast_2d(operand(part)) for part in (m, y) if part is not None]
+    x = np.concatenate([r if rowvar or r.shape[0] == 1 else r.T for r in rows])
+    x = x if dtype is None else x.astype(dtype)
+    x = x - np.mean(x, 1, keepdims=True)
+    free = x.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
+    return np.squeeze(np.matmul(x, conj(x).T) / (free if free > 0 else np.nan))
+
+
+@handles(np.corrcoef)
+def corrcoef(x, y=None, rowvar=True, *, dtype=None):
+    both = np.cov(x, y, rowvar, dtype=dtype)
+    if both.ndim == 0:
+        return both / both
+    spread = np.sqrt(np.real(np.diagonal(both)))
+    return both / spread[:, None] / spread[None, :]
+
+
 # ----- reductions that skip nan ---------------------------------------------------------------------
 def _numbers(a: Any, fill: float) -> Any:
     return np.where(np.isnan(plain(a)), a.dtype.type(fill), a) if a.dtype.kind in "fc" else a

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,20 @@ from jitgrad.tape.tensor import Tensor, Value
 def primitive(function: Any, *pulls: Pull | None, name: str = "") -> Primitive:
     """Enter a primitive for a NumPy function whose operands come first, in the order of `pulls`."""
     made = Primitive(name or type_name(function.__name__), function, pulls)
-    HANDLERS[function] = made
+    HANDLERS[function] = made if isinstance(function, np.ufunc) else _positional(made, function, len(pulls))
     return made
+
+
+def _positional(made: Primitive, function: Any, count: int) -> Callable:
+    """A handler that takes the operands also by their names."""
+    names = list(inspect.signature(function).parameters)[:count]
+
+    def handler(*args: Any, **kwargs: Any) -> Any:
+        if len(args) < count:
+            args = (*args, *(kwargs.pop(name) for name in names[len(args) :]))
+        return made(*args, **kwargs)
+
+    return handler
 
 
 def without_derivative(functions: Sequence[Any], wrapped: bool = True) -> None:

@@ -164,6 +164,18 @@ def tile(A, reps):
     return _TILE(A, (1,) * (A.ndim - len(reps)) + reps)
 
 
+@handles(np.apply_along_axis)
+def apply_along_axis(func1d, axis, arr, *args, **kwargs):
+    moved = np.moveaxis(operand(arr), axis, -1)
+    lines = np.reshape(moved, (-1, moved.shape[-1]))
+    done = np.stack([func1d(lines[k], *args, **kwargs) for k in range(len(lines))])
+    inner = done.ndim - 1
+    done = np.reshape(done, moved.shape[:-1] + done.shape[1:])
+    # what a line became takes the place of its axis
+    where = tuple(range(axis % arr.ndim, axis % arr.ndim + inner))
+    return np.moveaxis(done, tuple(range(done.ndim - inner, done.ndim)), where)
+
+
 @handles(np.repeat)
 def repeat(a, repeats, axis=None):
     if axis is None or a.ndim == 0:
@@ -171,40 +183,48 @@ def repeat(a, repeats, axis=None):
     return np.take(a, np.repeat(np.arange(a.shape[axis]), plain(repeats)), axis)
 
 
+_RESIZE = rearrangement("Resize", np.resize)
+_WINDOWS = rearrangement("ExtractPatches", np.lib.stride_tricks.sliding_window_view)
+
+
 @handles(np.resize)
 def resize(a, new_shape):
-    new_shape = plain(new_shape)
-    return rearrangement("Resize")(lambda x: np.resize(x, new_shape), a)
+    return _RESIZE(a, new_shape=plain(new_shape))
 
 
 @handles(np.lib.stride_tricks.sliding_window_view)
 def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=False):
-    windows = np.lib.stride_tricks.sliding_window_view
-    return rearrangement("ExtractPatches")(lambda a: windows(a, window_shape, axis), x)
+    return _WINDOWS(x, window_shape=window_shape, axis=axis)
 
 
+_PAD = rearrangement("Pad", lambda a, fill, width: np.pad(a, width, constant_values=fill))
+_MIRROR_PAD = rearrangement("MirrorPad", lambda a, width, mode: np.pad(a, width, mode))
 _MOVING = ("edge", "reflect", "symmetric", "wrap")
 
 
 @handles(np.pad)
 def pad(array, pad_width, mode="constant", **kwargs):
-    array, width = operand(array), kept(plain(pad_width))
+    array, width = operand(array), plain(pad_width)
     if mode == "constant" and kwargs.keys() <= {"constant_values"}:
-        fill = operand(kwargs.get("constant_values", 0))
-        return rearrangement("Pad")(lambda a, c: np.pad(a, width, mode, constant_values=c), array, fill)
+        return _PAD(array, operand(kwargs.get("constant_values", 0)), width=width)
     odd = kwargs.pop("reflect_type", "even") != "even"
     if odd or kwargs or mode not in _MOVING:
         raise UnsupportedError(
-            f"np.pad of tape values has no derivative for mode={mode!r} with these arguments; the modes are 'constant' and "
-            f"{', '.join(map(repr, _MOVING))} with reflect_type='even'; for others join the parts with np.concatenate"
+            f"np.pad of tape values has no derivative for mode={mode!r} with these arguments; the modes are "
+            f"'constant' and {', '.join(map(repr, _MOVING))} with reflect_type='even'; for others join the parts with "
+            f"np.concatenate"
         )
-    return rearrangement("MirrorPad")(lambda a: np.pad(a, width, mode), array)
+    return _MIRROR_PAD(array, width=width, mode=mode)
 
 
 # ----- diagonals and triangles ----------------------------------------------------------------------
+_DIAG = rearrangement("MatrixDiag", np.diag)
+_DIAGONAL = rearrangement("MatrixDiagPart", np.diagonal)
+
+
 @handles(np.diag)
 def diag(v, k=0):
-    return rearrangement("MatrixDiag")(lambda a: np.diag(a, k), v)
+    return _DIAG(v, k=k)
 
 
 @handles(np.diagflat)
@@ -214,7 +234,7 @@ def diagflat(v, k=0):
 
 @handles(np.diagonal)
 def diagonal(a, offset=0, axis1=0, axis2=1):
-    return rearrangement("MatrixDiagPart")(lambda x: np.diagonal(x, offset, axis1, axis2), a)
+    return _DIAGONAL(a, offset=offset, axis1=axis1, axis2=axis2)
 
 
 @handles(np.trace)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from jitgrad.tape.functions.rearranging import SCATTER
 from jitgrad.tape.functions.reductions import reduced_axes
 from jitgrad.tape.functions.registering import operand, refuse
 from jitgrad.tape.handlers import handles
-from jitgrad.tape.primitive import Primitive, kept, plain
+from jitgrad.tape.primitive import Primitive, plain
 
 
 # ----- sorting --------------------------------------------------------------------------------------
@@ -43,12 +44,31 @@ def unique(
     return (values, *extras) if extras else values
 
 
+@handles(np.unique_values)
+def unique_values(x, /):
+    return np.unique(x)
+
+
+@handles(np.union1d)
+def union1d(ar1, ar2):
+    return np.unique(np.concatenate([np.ravel(operand(ar1)), np.ravel(operand(ar2))]))
+
+
+@handles(np.setdiff1d)
+def setdiff1d(ar1, ar2, assume_unique=False):
+    values = np.ravel(operand(ar1)) if assume_unique else np.unique(operand(ar1))
+    return values[np.isin(plain(values), plain(ar2), invert=True)]
+
+
 # ----- quantiles ------------------------------------------------------------------------------------
-def _quantile_pull(k, ct, out, args, kwargs):
-    if k != 0:
-        raise UnsupportedError("quantiles have no derivative in q; use jitgrad.stop_gradient(q)")
-    a, q = args
-    return _quantile_a(ct, plain(a), np.asarray(plain(q)), kwargs["axis"], kwargs["method"], kwargs["skips"])
+def _quantile_pull(scale: float, skips: bool) -> Any:
+    def pull(k, ct, out, args, kwargs):
+        if k != 0:
+            raise UnsupportedError("quantiles have no derivative in q; use jitgrad.stop_gradient(q)")
+        a, q = plain(args[0]), np.asarray(plain(args[1])) / scale
+        return _quantile_a(ct, a, q, kwargs["axis"], kwargs["method"], skips)
+
+    return pull
 
 
 def _quantile_a(ct: Any, a: Any, q: Any, axis: Any, method: str, skips: bool) -> Any:
@@ -56,8 +76,8 @@ def _quantile_a(ct: Any, a: Any, q: Any, axis: Any, method: str, skips: bool) ->
     axes = reduced_axes(a, axis)
     last = tuple(range(a.ndim - len(axes), a.ndim))
     moved = np.moveaxis(a, axes, last)
-    lines = moved.reshape(*moved.shape[: a.ndim - len(axes)], -1)
-    rest, n = lines.shape[:-1], lines.shape[-1]
+    rest, n = moved.shape[: a.ndim - len(axes)], math.prod(moved.shape[a.ndim - len(axes) :])
+    lines = moved.reshape(*rest, n)
     order = np.argsort(lines, -1, kind="stable")
     numbers = n - np.isnan(lines).sum(-1) if skips else np.full(rest, n)
     place = _places(numbers, q.ravel(), method)  # (..., q)
@@ -77,19 +97,13 @@ def _places(numbers: Any, q: Any, method: str) -> Any:
     """Where the quantiles of sorted lines with so many elements lie: those of 0, 1, 2, ..., which NumPy knows."""
     places = np.zeros((*numbers.shape, q.size))
     for n in np.unique(numbers[numbers > 0]):
-        places[numbers == n] = np.quantile(np.arange(float(n)), q, method=method)
+        places[numbers == n] = np.quantile(np.arange(float(n)), q, method=method)  # type: ignore[call-overload]
     return places
-
-
-def _quantile(a, q, *, act, axis, method, skips):
-    return act(a)
-
-
-_QUANTILE = Primitive("Quantile", _quantile, _quantile_pull)
 
 
 def _enter(function: Any, scale: float, skips: bool) -> None:
     name = f"np.{function.__name__}"
+    quantile_of = Primitive("Quantile", function, _quantile_pull(scale, skips))
 
     @handles(function)
     def quantile(
@@ -97,12 +111,7 @@ def _enter(function: Any, scale: float, skips: bool) -> None:
         interpolation=None,
     ):  # fmt: skip
         refuse(name, out=out, weights=weights, interpolation=interpolation)
-        points = kept(np.asarray(plain(q)))
-
-        def act(x):
-            return function(x, points, axis=axis, method=method, keepdims=keepdims)
-
-        return _QUANTILE(operand(a), operand(q) / scale, act=act, axis=axis, method=method, skips=skips)
+        return quantile_of(operand(a), operand(q), axis=axis, method=method, keepdims=keepdims)
 
 
 _enter(np.quantile, 1.0, False)
@@ -114,14 +123,15 @@ _enter(np.nanpercentile, 100.0, True)
 def _enter_median(function: Any, skips: bool) -> None:
     name = f"np.{function.__name__}"
 
+    def pull(ct, out, a, axis, keepdims):
+        return _quantile_a(ct, plain(a), np.asarray(0.5), axis, "linear", skips)
+
+    median_of = Primitive("Quantile", function, (pull,))
+
     @handles(function)
     def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
         refuse(name, out=out)
-
-        def act(x):
-            return function(x, axis=axis, keepdims=keepdims)
-
-        return _QUANTILE(a, 0.5, act=act, axis=axis, method="linear", skips=skips)
+        return median_of(operand(a), axis=axis, keepdims=keepdims)
 
 
 _enter_median(np.median, False)

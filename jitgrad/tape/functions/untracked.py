@@ -20,7 +20,9 @@ without_derivative((
     np.ravel_multi_index, np.result_type, np.searchsorted, np.shape, np.shares_memory, np.size, np.tril_indices_from,
     np.triu_indices_from, np.unravel_index, np.zeros_like, np.diag_indices_from,
 ))  # fmt: skip
-without_derivative((np.array2string, np.array_repr, np.array_str, np.save, np.savez, np.savetxt), wrapped=False)
+without_derivative(
+    (np.array2string, np.array_repr, np.array_str, np.save, np.savez, np.savetxt, np.savez_compressed), wrapped=False
+)
 
 
 # ----- weights that would lose their derivative -----------------------------------------------------
@@ -28,7 +30,8 @@ def _counts(function: Any) -> Any:
     def counts(a, bins=10, range=None, density=None, weights=None):
         if isinstance(weights, Value):
             raise UnsupportedError(
-                f"np.{function.__name__} of tape values does not take weights that are one; use np.bincount(np.digitize(...), weights)"
+                f"np.{function.__name__} of tape values does not take weights that are one; "
+                f"use np.bincount(np.digitize(...), weights)"
             )
         found = function(plain(a), plain(bins), plain(range), density, plain(weights))
         return tuple(Tensor(part) for part in found)
@@ -43,7 +46,7 @@ HANDLERS[np.histogram] = _counts(np.histogram)
 def _writes(function: Any) -> Any:
     def refused(*args, **kwargs):
         raise UnsupportedError(
-            f"np.{function.__name__} writes into an array, which is not recorded for tape values (np.full calls np.copyto: "
+            f"np.{function.__name__} writes into an array, which is not recorded for tape values (np.full does so: "
             f"write np.broadcast_to); make a new array with np.where, np.concatenate or np.stack"
         )
 

@@ -17,7 +17,8 @@ PAIRS = np.array([[1, 1], [0, -3]])
 
 INDICES = {
     "item": (1, 2, 0), "row": 1, "negative": -1, "last": (..., 0), "slices": (slice(1, None), slice(None, None, 2)),
-    "backwards": (slice(None, None, -1), ..., slice(1, None, -1)), "new": (None, 1, ..., None), "nothing": (slice(0, 0),),
+    "backwards": (slice(None, None, -1), ..., slice(1, None, -1)),
+    "new": (None, 1, ..., None), "nothing": (slice(0, 0),),
     "ellipsis": ..., "empty_tuple": (), "mask": MASK, "mask_second": (slice(None), GRID[0]), "grid": GRID,
     "grid_and_last": (GRID, 1), "mask_and_integers": (MASK, [0, 1]), "true": True, "no_rows": np.zeros(3, bool),
     "mask_list": [True, False, True], "integers": [2, 0, 0], "repeated": np.array([1, 1, 1]), "pairs": PAIRS,

@@ -60,6 +60,12 @@ REDUCTIONS = {
         "average_rows": (lambda a, w: np.average(a, axis=1, weights=w, keepdims=True), *inputs((2, 3), 3)),
         "average_axes": (lambda a, w: np.average(a, axis=(2, 0), weights=w), *inputs((2, 3, 2), (2, 2))),
         "average_returned": (lambda a, w: np.average(a, 0, w, returned=True), *inputs((2, 3), (2, 3))),
+        "cov": (
+            lambda a, b: (np.cov(a), np.cov(a, rowvar=False), np.cov(a[0], b, ddof=0), np.cov(b, bias=True)),
+            M,
+            V[:4],
+        ),
+        "corrcoef": (lambda a: (np.corrcoef(a), np.corrcoef(a[0], a[1] ** 2)), M),
         "keyword": (lambda v: np.sum(a=v, axis=0), M),
         "methods": (lambda a: (a.sum(0), a.mean(), a.prod(1), a.max(axis=0), a.min(), a.var(0), a.std(ddof=1)), M),
         "add_reduce": (lambda a: np.add.reduce(a), M),

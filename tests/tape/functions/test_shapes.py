@@ -78,6 +78,18 @@ windows = np.lib.stride_tricks.sliding_window_view
         ),
         "at_least_3d": (np.atleast_3d, M),
         "copies": (lambda a: (np.copy(a), a.copy()), M),
+        "along_axis": (
+            lambda a: (
+                np.apply_along_axis(np.sum, 1, a),
+                np.apply_along_axis(lambda v: v[:, None] * v, 0, a),
+                np.apply_along_axis(lambda v: np.append(v, v), -1, a),
+            ),
+            M,
+        ),
+        "keywords": (
+            lambda x: (np.squeeze(a=x), np.tril(k=0, m=x), np.roll(shift=1, a=x), np.reshape(x, shape=-1)),
+            M,
+        ),
         "windows": (lambda a: (windows(a, 2, axis=1), windows(a, (2, 2))), M),
         "empty": (lambda a: (np.ravel(a), np.tile(a, 2), np.flip(a), np.roll(a, 1), np.pad(a, 1)), np.zeros((0,))),
     }

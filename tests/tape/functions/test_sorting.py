@@ -19,6 +19,7 @@ METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "hazen", "weibull
         "sort": (lambda a: (np.sort(a), np.sort(a, axis=0), np.sort(a, axis=None)), M),
         "partition": (lambda a: (np.partition(a, 2), np.partition(a, (0, 1), axis=0)), M[:, :3]),
         "unique": (np.unique, M),
+        "sets": (lambda a: (np.unique_values(a), np.union1d(a, [0.3]), np.setdiff1d(a, a[0])), M),
         "median": (
             lambda a: (np.median(a), np.median(a, 1), np.median(a, axis=(0, -1)), np.median(a, 2, keepdims=True)),
             X,

@@ -1,0 +1,256 @@
+"""Which structures are compiled, and when; running them."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from jitgrad.backend import linecode
+from jitgrad.runtime.sums import accumulate
+from jitgrad.tape import sweep
+from jitgrad.tape.compiled.structure import key_of
+from jitgrad.tape.compiled.tracing import Trace
+from jitgrad.tape.compiled.writer import Written, write
+from jitgrad.tape.primitive import plain
+from jitgrad.tape.recording import Node, Recording, thread
+from jitgrad.tape.tensor import Tensor
+
+STRUCTURES = 1024
+"""How many structures are remembered."""
+
+
+class Bounded(OrderedDict):
+    """A dict that forgets what was not used for longest."""
+
+    def use(self, key: Hashable) -> Any:
+        """What is there, or None."""
+        found = self.get(key)
+        if found is not None:
+            try:
+                self.move_to_end(key)
+            except KeyError:  # another thread made it go
+                pass
+        return found
+
+    def enter(self, key: Hashable, value: Any) -> None:
+        self[key] = value
+        if len(self) > STRUCTURES:
+            self.popitem(last=False)
+
+
+class compile_after:
+    """Compile the backward sweep of a recorded structure when it is met for the `count`-th time.
+
+    Parameters
+    ----------
+    count : int or None
+        1: at once; None: never. The setting is 3 at the start. It holds for all threads.
+
+    Notes
+    -----
+    It takes effect when it is called; used as a context, the setting before is restored at the end.
+
+    Examples
+    --------
+    >>> import jitgrad
+    >>> from jitgrad.tape import compile_after
+    >>> x = jitgrad.Variable([1.0, 2.0])
+    >>> with compile_after(None):
+    ...     with jitgrad.GradientTape() as tape:
+    ...         y = x * x
+    ...     gradient = tape.gradient(y, x)
+    """
+
+    current: int | None = 3
+
+    def __init__(self, count: int | None):
+        if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
+            raise ValueError(f"compile_after takes a positive integer or None, not {count!r}")
+        self._before = compile_after.current
+        compile_after.current = count
+
+    def __enter__(self) -> compile_after:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        compile_after.current = self._before
+
+
+class Compiled:
+    """A backward program that is compiled.
+
+    Parameters
+    ----------
+    written : Written
+    constants : list of ndarray
+    """
+
+    def __init__(self, written: Written, constants: Sequence[np.ndarray]):
+        self.source = written.source
+        self.function = _function(written)
+        names = {"function": self.function, "type": np.generic}
+        texts = []
+        for k, origin in enumerate(written.arguments):
+            if origin[0] in ("number", "constant"):
+                names[f"c{k}"] = origin[1] if origin[0] == "number" else constants[origin[1]]
+                texts.append(f"c{k}")
+            else:
+                texts.append(_found(origin))
+        results = []
+        returned = iter(range(len(written.results)))
+        for k, result in enumerate(written.results):
+            if result is None:
+                results.append("None")
+            elif isinstance(result, tuple):
+                results.append(f"Tensor({_found(result)})")
+            elif isinstance(result, type):
+                names[f"t{k}"] = result
+                part = f"found[{next(returned)}]"
+                results.append(f"Tensor({part if result is np.ndarray else f't{k}({part})'})")
+            else:
+                names[f"r{k}"] = result
+                results.append(f"Tensor(r{k}.copy())")
+        names["Tensor"] = Tensor
+        text = f"def run(nodes, seeds):\n    found = function({', '.join(texts)})\n    return [{', '.join(results)}]\n"
+        exec(text, names)
+        self.run: Callable[[Sequence[Node], Sequence[Any]], list[Tensor | None]] = names["run"]  # type: ignore[assignment]
+
+
+def _found(origin: tuple) -> str:
+    """The expression for where a value is found; see `Trace.inputs`."""
+    kind, first, *rest = origin
+    if kind == "seed":
+        return f"seeds[{first}]"
+    if kind == "out":
+        return f"nodes[{first}].out" + "".join(f"[{k}]" for k in rest)
+    k, *keys = rest
+    return f"nodes[{first}].args[{k}]" + ("._array" if kind == "operand" else "".join(f"[{j}]" for j in keys))
+
+
+class Refused:
+    """A structure that stays with NumPy.
+
+    Attributes
+    ----------
+    reason : str
+    """
+
+    def __init__(self, reason: str):
+        self.reason = reason
+
+
+_lock = threading.Lock()
+_seen: Bounded = Bounded()  # by hash: keys would keep alive what they hold
+_structures: Bounded = Bounded()
+_functions: Bounded = Bounded()  # by source
+
+
+def clear() -> None:
+    """Forget all structures."""
+    with _lock:
+        _seen.clear()
+        _structures.clear()
+        _functions.clear()
+
+
+def known() -> list[Compiled | Refused]:
+    """The structures met often enough, with their source or with the reason why they stay with NumPy."""
+    return list(_structures.values())
+
+
+def backward(
+    targets: Sequence[Tensor], seeds: Sequence[Any], sources: Sequence[Tensor], recording: Recording
+) -> list[Tensor | None]:
+    """As `sweep.backward`, compiled where the structure is met often."""
+    (found,) = rows(targets, [seeds], sources, recording)
+    return found
+
+
+def rows(
+    targets: Sequence[Tensor], rows: Iterable[Sequence[Any]], sources: Sequence[Tensor], recording: Recording
+) -> list[list[Tensor | None]]:
+    """A backward sweep for each row of seeds."""
+    if thread.recordings:
+        return [sweep.backward(targets, seeds, sources, recording) for seeds in rows]
+    nodes, compiled, found = recording.nodes, None, []
+    for number, seeds in enumerate(rows):
+        if number == 0:
+            seeds = plain(list(seeds))
+            compiled = _compiled(recording, targets, seeds, sources)
+        if compiled is not None:
+            try:
+                found.append(compiled.run(nodes, seeds))
+                continue
+            except TypeError:  # the memory layout of a value has changed
+                compiled = None
+        found.append(sweep.backward(targets, seeds, sources, recording))
+    return found
+
+
+def _compiled(
+    recording: Recording, targets: Sequence[Tensor], seeds: Sequence[Any], sources: Sequence[Tensor]
+) -> Compiled | None:
+    """What to run for this structure, if it is compiled or to be compiled now."""
+    after = compile_after.current
+    if after is None:
+        return None
+    key = key_of(recording, targets, seeds, sources)
+    if key is None:
+        return None
+    found = _structures.use(key)
+    if found is None:
+        digest = hash(key)
+        count = (_seen.use(digest) or 0) + 1
+        _seen.enter(digest, count)
+        if count < after or not _lock.acquire(blocking=False):
+            return None
+        try:
+            found = _made(recording, targets, seeds, sources)
+            _structures.enter(key, found)
+        finally:
+            _lock.release()
+    return found if type(found) is Compiled else None
+
+
+def _made(
+    recording: Recording, targets: Sequence[Tensor], seeds: Sequence[Any], sources: Sequence[Tensor]
+) -> Compiled | Refused:
+    # Whatever goes wrong here: the sweep under NumPy gives the result, or the error.
+    try:
+        trace = Trace(recording, targets, seeds, sources)
+        compiled = Compiled(write(trace), trace.constants)
+        compiled.run(recording.nodes, seeds)
+    except Exception as error:
+        return Refused(f"{type(error).__name__}: {error}")
+    return compiled
+
+
+# ----- compiling ------------------------------------------------------------------------------------
+@njit(error_model="numpy", nogil=True)
+def stacked_product(a, b):
+    """The products of the matrices of two stacks of the same length."""
+    out = np.empty(a.shape[:-1] + b.shape[-1:], a.dtype)
+    left, right = a.reshape(-1, a.shape[-2], a.shape[-1]), b.reshape(-1, b.shape[-2], b.shape[-1])
+    flat = out.reshape(-1, a.shape[-2], b.shape[-1])
+    for k in range(left.shape[0]):
+        np.dot(left[k], right[k], flat[k])
+    return out
+
+
+def _function(written: Written) -> Any:
+    """The compiled function of a source, the same for the same source."""
+    names = {"np": np, "math": math, "accumulate": accumulate, "stacked_product": stacked_product, **written.kernels}
+    found = _functions.use(written.source)
+    if found is None:
+        tag = hashlib.sha256(written.source.encode()).hexdigest()[:16]
+        python = linecode.build(written.source, names, "backward", tag, f"<jitgrad tape {tag}>")
+        found = njit(error_model="numpy", nogil=True)(python)
+        _functions.enter(written.source, found)
+    return found

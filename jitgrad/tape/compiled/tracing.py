@@ -1,0 +1,261 @@
+"""The backward program: what the pullbacks of a recorded program do to its saved values.
+
+The ordinary sweep runs once with `Traced` values in place of arrays. They hold the arrays, so that shapes and dtypes are
+those of the real sweep, and write down each NumPy function that is applied to them. Whatever would look at their
+content (`bool`, `float`, conversion to an array, writing) raises `Untraceable`: a program whose pullbacks do so stays
+with NumPy. What the pullbacks compute from shapes alone becomes a constant of the program.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgrad.tape.recording import Node, Recording, only, thread
+from jitgrad.tape.sweep import Graph, sweep
+from jitgrad.tape.tensor import Tensor
+
+LARGEST = 2000
+"""Programs with more operations are not compiled."""
+
+
+class Untraceable(Exception):
+    """A backward sweep that is more than NumPy functions of its saved values."""
+
+
+class Traced(np.lib.mixins.NDArrayOperatorsMixin):
+    """A value of the backward program.
+
+    Attributes
+    ----------
+    function : callable or None
+        What made it; None for a saved value or a seed.
+    args, kwargs
+        Of that call, with traced values in them.
+    value : ndarray, NumPy scalar or float
+    origin : tuple
+        Where a saved value or a seed is found; see `Trace`.
+    """
+
+    __slots__ = ("args", "function", "kwargs", "origin", "trace", "value")
+
+    def __init__(self, trace, function, args, kwargs, value, origin=()):
+        self.trace = trace
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs
+        self.value = value
+        self.origin = origin
+
+    # ----- what does not depend on the content ------------------------------------------------------
+    def __getattr__(self, name: str) -> Any:
+        if name in ("shape", "dtype", "ndim", "size"):
+            return getattr(self.value, name)  # a Python float has none of them
+        if name in _METHODS and hasattr(self.value, name):
+            return lambda *args, **kwargs: self.trace.call(_METHODS[name], _METHODS[name], (self, *args), kwargs)
+        raise AttributeError(name)
+
+    T = property(lambda self: np.transpose(self))
+    real = property(lambda self: np.real(self))
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        return self.trace.call("astype", lambda a, d: np.asarray(a).astype(d)[()], (self, np.dtype(dtype)), {})
+
+    def reshape(self, *shape: Any) -> Any:
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.trace.call(operator.getitem, operator.getitem, (self, index), {})
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "reduce" and ufunc is np.add:
+            return np.sum(*inputs, **{"axis": 0, **kwargs})
+        if method != "__call__":
+            raise Untraceable(f"np.{ufunc.__name__}.{method}")
+        return self.trace.call(ufunc, ufunc, inputs, kwargs)
+
+    def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
+        if function in (np.shape, np.ndim, np.size):
+            return function(*_concrete(args), **kwargs)
+        return self.trace.call(function, function, args, kwargs)
+
+    # ----- what does --------------------------------------------------------------------------------
+    def _looked_at(self, *args: Any, **kwargs: Any) -> Any:
+        raise Untraceable("a pullback looks at the content of its arguments")
+
+    __array__ = __bool__ = __float__ = __int__ = __index__ = __complex__ = __iter__ = __contains__ = _looked_at
+    __setitem__ = __iadd__ = __isub__ = __imul__ = __itruediv__ = _looked_at
+    __hash__ = object.__hash__
+
+
+_METHODS: Mapping[str, Callable] = {
+    "conj": np.conjugate, "conjugate": np.conjugate, "copy": np.positive, "max": np.max, "mean": np.mean, "min": np.min,
+    "ravel": np.ravel, "squeeze": np.squeeze, "sum": np.sum, "swapaxes": np.swapaxes, "transpose": np.transpose,
+}  # fmt: skip
+
+
+class Trace:
+    """The backward program while it is written down.
+
+    Attributes
+    ----------
+    steps : list of Traced
+        In an order in which they can be computed; the same call is written down once.
+    inputs : dict
+        The saved values and seeds, by where they are found: ``("out", i)``, ``("operand", i, k)``, ``("value", i, k)``
+        with further keys into tuples, of node `i` of the recording; ``("seed", k)``; or ``("constant", k)``.
+    constants : list of ndarray
+        What the pullbacks made of shapes.
+    results : list of (Traced, ndarray, NumPy scalar or None)
+        The cotangents of the sources.
+    """
+
+    def __init__(self, recording: Recording, targets: Sequence[Tensor], seeds: Sequence[Any], sources: Sequence[Tensor]):
+        self.steps: list[Traced] = []
+        self.inputs: dict[Any, Traced] = {}
+        self.constants: list[np.ndarray] = []
+        self._known: dict[Any, Any] = {}
+        self._places = {node: k for k, node in enumerate(recording.nodes)}
+        graph = Graph([t for t in targets if t.node is not None], sources, recording)
+        given = [self._input(("seed", k), ("seed", k), np.asarray(seed)) for k, seed in enumerate(seeds)]
+        before, thread.trace = thread.trace, self
+        try:
+            with only(()):
+                self.results = sweep(graph, targets, given, sources, self._view)
+        finally:
+            thread.trace = before
+
+    # ----- saved values -----------------------------------------------------------------------------
+    def _input(self, key: Any, origin: tuple, value: Any) -> Traced:
+        if key not in self.inputs:
+            self.inputs[key] = Traced(self, None, (), {}, value, origin)
+        return self.inputs[key]
+
+    def _view(self, node: Node, ct: Any) -> tuple[Any, Any, Sequence[Any]]:
+        place = self._places[node]
+        args = [self._operand(arg, place, k) for k, arg in enumerate(node.args)]
+        if type(node.out) is tuple:
+            out: Any = tuple(self._input((node, j), ("out", place, j), part) for j, part in enumerate(node.out))
+        else:
+            out = self._input((node, 0), ("out", place), node.out)
+        return tuple(ct) if type(ct) is list else ct, out, args
+
+    def _operand(self, arg: Any, place: int, k: int) -> Any:
+        if type(arg) is not Tensor:
+            return self._constant(arg, ("value", place, k))
+        made_by = self._places.get(arg.node)
+        origin: tuple = ("operand", place, k)
+        if made_by is not None:
+            origin = ("out", made_by, arg.index) if type(arg.node.out) is tuple else ("out", made_by)
+        return self._input((arg.node, arg.index), origin, arg._array)
+
+    def _constant(self, arg: Any, origin: tuple) -> Any:
+        """A constant with its floats and arrays as inputs; what else there is belongs to the structure."""
+        if isinstance(arg, (float, np.inexact, np.ndarray)):
+            return self._input(origin, origin, arg)
+        if type(arg) in (tuple, list):
+            return type(arg)([self._constant(a, (*origin, k)) for k, a in enumerate(arg)])
+        return arg
+
+    # ----- operations -------------------------------------------------------------------------------
+    def call(self, operation: Any, function: Callable, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """What `function` gives; written down as `operation` if a traced value is among its arguments."""
+        if not any(isinstance(leaf, Traced) for leaf in _leaves((*args, *kwargs.values()))):
+            return function(*args, **kwargs)
+        if operation in _REWRITTEN:
+            return _REWRITTEN[operation](*args, **kwargs)
+        args, kwargs = self._lifted(tuple(args)), {k: self._lifted(v) for k, v in kwargs.items()}
+        key = operation, tuple(map(_identity, args)), tuple((k, _identity(v)) for k, v in kwargs.items())
+        if key not in self._known:
+            before, thread.trace = thread.trace, None
+            try:
+                value = function(*_concrete(args), **{k: _concrete(v) for k, v in kwargs.items()})
+            finally:
+                thread.trace = before
+            if not isinstance(value, (np.ndarray, np.generic)):
+                raise Untraceable(f"{operation} gives a {type(value).__name__}")
+            # `args` stay referenced, so the identities in the key stay theirs
+            self._known[key] = Traced(self, operation, args, kwargs, value)
+            self.steps.append(self._known[key])
+            if len(self.steps) > LARGEST:
+                raise Untraceable("it has too many operations")
+        return self._known[key]
+
+
+    def _lifted(self, arg: Any) -> Any:
+        """An argument with its arrays as constants of the program."""
+        if type(arg) is np.ndarray:
+            key = ("constant", arg.dtype, arg.shape, arg.tobytes())
+            if key not in self.inputs:
+                self.constants.append(arg)
+            return self._input(key, ("constant", len(self.constants) - 1), arg)
+        return type(arg)(map(self._lifted, arg)) if type(arg) in (tuple, list) else arg
+
+
+# ----- functions written with others ----------------------------------------------------------------
+def _ravel(a: Any, order: str = "C") -> Any:
+    return np.reshape(a, (-1,), order=order)
+
+
+def _mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    total = np.sum(a, axis=axis, keepdims=keepdims)
+    return total / float(a.size // max(total.size, 1))
+
+
+def _outer(a: Any, b: Any) -> Any:
+    return np.reshape(a, (-1, 1)) * np.reshape(b, (1, -1))
+
+
+def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    summed_a, summed_b = axes if not isinstance(axes, int) else (range(-axes, 0), range(axes))
+    summed_a, summed_b = (
+        [int(k) % x.ndim for k in np.atleast_1d(s)] for s, x in ((summed_a, a), (summed_b, b))
+    )
+    free_a, free_b = ([k for k in range(x.ndim) if k not in s] for s, x in ((summed_a, a), (summed_b, b)))
+    size = int(np.prod([a.shape[k] for k in summed_a], dtype=int))
+    rows = np.reshape(np.transpose(a, free_a + summed_a), (-1, size))
+    columns = np.reshape(np.transpose(b, summed_b + free_b), (size, -1))
+    return np.reshape(rows @ columns, [a.shape[k] for k in free_a] + [b.shape[k] for k in free_b])
+
+
+_REWRITTEN: Mapping[Any, Callable] = {np.ravel: _ravel, np.mean: _mean, np.outer: _outer, np.tensordot: _tensordot}
+
+
+def static(arg: Any) -> Any:
+    """An argument that decides about the program, such as an axis."""
+    if isinstance(arg, Traced):
+        if arg.origin[:1] != ("constant",):
+            raise Untraceable("an axis, a shape or the like that is computed")
+        return arg.value
+    return type(arg)(map(static, arg)) if type(arg) in (tuple, list) else arg
+
+
+def _leaves(tree: Any) -> Iterator[Any]:
+    for part in tree:
+        if type(part) in (tuple, list):
+            yield from _leaves(part)
+        else:
+            yield part
+
+
+def _concrete(tree: Any) -> Any:
+    if isinstance(tree, Traced):
+        return tree.value
+    return type(tree)(map(_concrete, tree)) if type(tree) in (tuple, list) else tree
+
+
+def _identity(arg: Any) -> Any:
+    """Equal for arguments that are the same."""
+    if isinstance(arg, (Traced, np.ndarray)):
+        return id(arg)
+    if type(arg) in (tuple, list):
+        return type(arg), *map(_identity, arg)
+    if type(arg) is slice:
+        return slice, arg.start, arg.stop, arg.step
+    return type(arg), arg if not isinstance(arg, (float, np.inexact)) else repr(arg)

@@ -1,0 +1,273 @@
+"""The text of a backward program: a function of its saved values and seeds that Numba compiles.
+
+Sizes of arrays come from the arguments, and numbers other than small ones are arguments. So programs that differ in sizes
+only have the same text, and share what was compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+
+from jitgrad.tape.compiled import scalars
+from jitgrad.tape.compiled.schedule import Item, Loop, Number, Schedule, Shape, Solid, in_loop, is_local, squeezed
+from jitgrad.tape.compiled.tracing import Trace, Traced
+from jitgrad.tape.compiled.views import Access, Gather, Place
+
+_LITERALS = {0.0, 1.0, -1.0, 2.0, -2.0, 3.0, 4.0, 0.5, -0.5}
+
+
+@dataclass(frozen=True)
+class Written:
+    """A backward program as source.
+
+    Attributes
+    ----------
+    source : str
+        Defines the function ``backward``.
+    kernels : dict
+        The compiled functions that it names.
+    arguments : list of tuple
+        Where each argument is found: as in `Trace.inputs`, or ``("number", value)``.
+    results : list
+        For each source None, a constant, a tuple that says where an argument is found, or the scalar type of what the
+        function returns for it (`numpy.ndarray` for an array).
+    """
+
+    source: str
+    kernels: dict[str, Any]
+    arguments: list[tuple]
+    results: list[Any]
+
+
+def write(trace: Trace) -> Written:
+    """The source of a traced program."""
+    return _Writer(trace).written()
+
+
+class _Writer:
+    def __init__(self, trace: Trace):
+        self.schedule = Schedule(trace)
+        self.lines: list[str] = []
+        self._names: dict[Any, str] = {}
+        self._inputs: dict[str, Traced] = {}  # parameters, in the order of first use
+        self._numbers: dict[tuple, str] = {}
+        self._values: dict[str, Any] = {}
+        self._sizes: dict[int, str] = {}
+        self._flat: set[str] = set()
+
+    # ----- names ------------------------------------------------------------------------------------
+    def _name(self, value: Any, prefix: str) -> str:
+        key = prefix, value
+        if key not in self._names:
+            self._names[key] = f"{prefix}{sum(k[0] == prefix for k in self._names)}"
+        return self._names[key]
+
+    def _array(self, value: Traced) -> str:
+        name = self._name(value, "a")
+        if value.function is None:
+            self._inputs.setdefault(name, value)
+        return name
+
+    def _scalar(self, value: Traced) -> str:
+        """The name of a value without axes."""
+        if value.function is not None:
+            return self._name(value, "v")
+        name = self._array(value)
+        if not isinstance(value.value, np.ndarray):
+            return name
+        return f"{name}[{', '.join('0' * value.value.ndim) or '()'}]"
+
+    def _size(self, n: int) -> str:
+        if n == 1:
+            return "1"
+        return self._sizes.setdefault(n, f"n{len(self._sizes)}")
+
+    def _shape(self, shape: Shape) -> str:
+        return f"({''.join(self._size(n) + ', ' for n in shape)})"
+
+    def _number(self, value: Any, dtype: np.dtype) -> str:
+        if dtype.kind != "f" or float(value) in _LITERALS:
+            return scalars.literal(value, dtype)
+        key = repr(float(value)), dtype
+        if key not in self._numbers:
+            self._numbers[key] = f"c{len(self._numbers)}"
+            self._values[self._numbers[key]] = dtype.type(value)
+        return self._numbers[key]
+
+    # ----- loops ------------------------------------------------------------------------------------
+    def _loop(self, step: int, loop: Loop) -> None:
+        for target, start in self.schedule.starts.items():
+            if start == step:
+                self._begin(target)
+        stored = [item for item in loop.items if item.places is None and item.target in self.schedule.stored]
+        for item in stored:
+            target = item.target.value
+            self.lines.append(f"{self._array(item.target)} = np.empty({self._shape(target.shape)}, np.{target.dtype.name})")
+        flat = len(loop.shape) > 1 and all(map(self._is_flat, loop.items, [loop] * len(loop.items)))
+        body: list[str] = []
+        loaded: dict[str, str] = {}
+        here = {item.target for item in loop.items if item.places is None}
+        for item in loop.items:
+            texts = [self._operand(o, d, loop, here, flat, loaded, body) for o, d in zip(item.operands, item.dtypes, strict=True)]
+            text = item.write(*texts)
+            if item.places is None:
+                name = self._name(item.target, "v")
+                body.append(f"{name} = {text}")
+                if item.target in self.schedule.stored:
+                    places = in_loop(tuple(map(Place, range(item.target.value.ndim))), item.target.value.shape)
+                    body.append(f"{self._element(item.target, places, loop, flat)} = {name}")
+            else:
+                body.append(self._stored(item, text, loop, flat))
+        if flat:
+            heads = [f"for i in range({' * '.join(map(self._size, loop.shape))}):"]
+        else:
+            heads = [f"for i{k} in range({self._size(n)}):" for k, n in enumerate(loop.shape)]
+        self.lines += ["    " * k + head for k, head in enumerate(heads)]
+        self.lines += ["    " * len(heads) + line for line in body]
+        for item in loop.items:
+            if item.mode == "+=" and not squeezed(item.target.value.shape) and item.target.value.dtype == np.float32:
+                self.lines.append(f"{self._name(item.target, 'v')} = np.float32({self._name(item.target, 'v')})")
+
+    def _begin(self, target: Traced) -> None:
+        """Make what is stored into."""
+        value = target.value
+        if squeezed(value.shape):
+            self.lines.append(f"{self._array(target)} = np.zeros({self._shape(value.shape)}, np.{value.dtype.name})")
+        else:
+            self.lines.append(f"{self._name(target, 'v')} = {'0' if value.dtype.kind in 'biu' else '0.0'}")
+
+    def _stored(self, item: Item, text: str, loop: Loop, flat: bool) -> str:
+        assert item.places is not None
+        if squeezed(item.target.value.shape):
+            return f"{self._element(item.target, item.places, loop, flat)} {item.mode} {text}"
+        name = self._name(item.target, "v")
+        if item.mode == "+=" and item.target.value.dtype.kind == "f":
+            return f"{name} = accumulate({name}, np.float64({text}))"
+        return f"{name} {item.mode} {text}"
+
+    def _operand(
+        self, operand: Any, dtype: np.dtype, loop: Loop, here: set, flat: bool, loaded: dict[str, str], body: list[str]
+    ) -> str:
+        if isinstance(operand, Number):
+            return self._number(operand.value, dtype)
+        source = operand.source
+        before = source.value.dtype if isinstance(source.value, (np.ndarray, np.generic)) else np.dtype(type(source.value))
+        if source in here and is_local(operand.places, source):
+            text = self._name(source, "v")
+        elif not squeezed(np.shape(source.value)):
+            text = self._scalar(source)
+        else:
+            element = self._element(source, operand.places, loop, flat)
+            if element not in loaded:
+                loaded[element] = f"x{len(loaded)}"
+                body.append(f"{loaded[element]} = {element}")
+            text = loaded[element]
+        return scalars.cast(text, before, dtype)
+
+    def _is_flat(self, item: Item, loop: Loop) -> bool:
+        """Whether an item can do with one index for all axes of the loop."""
+        accesses = [o for o in item.operands if isinstance(o, Access)]
+        if item.places is not None:
+            accesses.append(Access(item.target, item.places))
+        return all(
+            not squeezed(np.shape(a.source.value))
+            or (is_local(a.places, a.source) and squeezed(a.source.value.shape) == loop.shape)
+            for a in accesses
+        )
+
+    def _element(self, source: Traced, places: Sequence[Place | Gather], loop: Loop, flat: bool) -> str:
+        name = self._array(source)
+        if flat:
+            if name not in self._flat:
+                self._flat.add(name)
+                self.lines.append(f"{name}_flat = {name}.reshape({name}.size)")
+            return f"{name}_flat[i]"
+        indices = [
+            "0" if n == 1 and not isinstance(p, Gather) else self._index(p, loop)
+            for p, n in zip(places, source.value.shape, strict=True)
+        ]
+        return f"{name}[{', '.join(indices)}]"
+
+    def _index(self, place: Place | Gather, loop: Loop) -> str:
+        if isinstance(place, Gather):
+            source = place.index.source
+            if not squeezed(source.value.shape):
+                return self._scalar(source)
+            return self._element(source, place.index.places, loop, False)
+        if place.axis is None:
+            return str(place.start)
+        text = f"i{place.axis}"
+        if place.step != 1:
+            text = f"{place.step} * {text}"
+        return f"{place.start} + {text}" if place.start else text
+
+    # ----- the function -----------------------------------------------------------------------------
+    def written(self) -> Written:
+        for number, step in enumerate(self.schedule.steps):
+            if isinstance(step, Loop):
+                self._loop(number, step)
+            else:
+                self._solid(step)
+        returned, results = [], []
+        for result in self.schedule.results:
+            if not isinstance(result, Traced):
+                results.append(result)
+            elif result.function is None:
+                results.append(result.origin)
+            elif result.value.ndim:
+                if not squeezed(result.value.shape) and ("a", result) not in self._names:
+                    self._boxed(result)
+                returned.append(self._array(result))
+                results.append(np.ndarray)
+            else:
+                returned.append(self._name(result, "v"))
+                results.append(result.value.dtype.type)
+        return self._function(returned, results)
+
+    def _boxed(self, value: Traced) -> None:
+        """An array of a value of one element that a loop computed."""
+        name = self._array(value)
+        self.lines.append(f"{name} = np.full({self._shape(value.value.shape)}, {self._name(value, 'v')})")
+
+    def _solid(self, step: Solid) -> None:
+        texts = []
+        for source, transposed in step.arrays:
+            if source.function is not None and not squeezed(source.value.shape) and ("a", source) not in self._names:
+                self._boxed(source)
+            texts.append(self._array(source) + (".T" if transposed else ""))
+        text = step.text.format(*texts, dims=self._shape(step.target.value.shape))
+        if squeezed(step.target.value.shape):
+            self.lines.append(f"{self._array(step.target)} = {text}")
+        elif step.target.value.ndim == 0:
+            self.lines.append(f"{self._name(step.target, 'v')} = {text}")
+        else:
+            name = self._array(step.target)
+            self.lines += [f"{name} = {text}", f"{self._name(step.target, 'v')} = {name}[{', '.join('0' * step.target.value.ndim)}]"]
+
+    def _function(self, returned: list[str], results: list[Any]) -> Written:
+        start = []
+        for name, value in self._inputs.items():
+            if isinstance(value.value, np.ndarray) and value.value.ndim and not value.value.flags.c_contiguous:
+                start.append(f"{name} = np.ascontiguousarray({name})")
+        for n, size in self._sizes.items():
+            found = (
+                f"{name}.shape[{value.value.shape.index(n)}]"
+                for name, value in self._inputs.items()
+                if n in np.shape(value.value)
+            )
+            start.append(f"{size} = {next(found, n)}")
+        lines = [*start, *self.lines, f"return {''.join(r + ', ' for r in returned) or '()'}"]
+        parameters = [*self._inputs, *self._values]
+        source = "\n".join([f"def backward({', '.join(parameters)}):", *("    " + line for line in lines)]) + "\n"
+        kernels = {
+            item.function.py_func.__name__: item.function
+            for item in (i.target for s in self.schedule.steps if isinstance(s, Loop) for i in s.items)
+            if isinstance(item.function, Dispatcher)
+        }
+        arguments = [v.origin for v in self._inputs.values()] + [("number", v) for v in self._values.values()]
+        return Written(source, kernels, arguments, results)

@@ -1,12 +1,11 @@
-"""What a gradient costs besides its arithmetic: the call, the start of a process, the first compilation.
+"""What a gradient costs besides its arithmetic: the call, and the start of a process.
 
-    python -m benchmarks.overhead [call] [warm] [cold]
+    python -m benchmarks.overhead [call] [warm]
 
 call    a gradient of a function of two floats against a plain njit call; bar 3x
 warm    the first gradient in a new process whose disk cache is filled, beyond Numba's import; bar 1.5 s
-cold    the first gradient against the first call of the primal, scalar loops, nothing cached; bar 5x
 
-Exit status 1 when a bar is missed.
+Exit status 1 when a bar is missed. `benchmarks.compile` measures the first compilation.
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ from benchmarks.measure import human, median_time, print_table, quiet_process
 if __name__ == "__main__":
     quiet_process()
 
-CALL_BAR, WARM_BAR, COLD_BAR = 3.0, 1.5, 5.0
-COLD_PROGRAMS = ("poly", "rosen", "logsumexp", "newton_sqrt", "heat", "logdet", "nbody", "early")
+CALL_BAR, WARM_BAR = 3.0, 1.5
 
 # Run in a process of its own: {name} is a program of benchmarks.programs.
 WARM_SCRIPT = """
@@ -37,24 +35,6 @@ imported = time.perf_counter()
 from benchmarks.programs import PROGRAMS, WRT, inputs
 jitgrad.grad(PROGRAMS[{name!r}], argnums=WRT[{name!r}])(*inputs({name!r}))
 print(json.dumps([imported - start, time.perf_counter() - start]))
-"""
-
-# CPU time, as one thread compiles. The trivial function pays for what Numba and LLVM set up at the
-# first compilation of a process.
-COLD_SCRIPT = """
-import json, time
-import numpy as np
-from numba import njit
-import jitgrad
-from benchmarks.programs import PROGRAMS, WRT, inputs
-njit(lambda x: x[0] * 2.0)(np.ones(1))
-args = inputs({name!r})
-start = time.process_time()
-PROGRAMS[{name!r}](*args)
-middle = time.process_time()
-jitgrad.grad(PROGRAMS[{name!r}], argnums=WRT[{name!r}])(*args)
-first = time.process_time() - middle
-print(json.dumps([middle - start, first]))
 """
 
 
@@ -108,21 +88,10 @@ def warm() -> bool:
     return good
 
 
-def cold() -> bool:
-    rows, good = [], True
-    for name in COLD_PROGRAMS:
-        with tempfile.TemporaryDirectory(prefix="jitgrad-cold-") as cache:
-            primal, gradient = _run(COLD_SCRIPT, name, cache)
-        good &= gradient <= COLD_BAR * primal
-        rows.append([name, human(primal), human(gradient), f"{gradient / primal:.1f}", f"{COLD_BAR:g}"])
-    print_table("first call in a new process", ["program", "primal", "gradient", "x", "bar"], rows)
-    return good
-
-
 def main() -> int:
-    parts = {"call": call, "warm": warm, "cold": cold}
+    parts = {"call": call, "warm": warm}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", help="call, warm, cold; all by default")
+    parser.add_argument("parts", nargs="*", help="call, warm; both by default")
     chosen = parser.parse_args().parts or list(parts)
     unknown = set(chosen) - set(parts)
     if unknown:

@@ -111,4 +111,4 @@ def _descents(axes: Axes, descents: Sequence[Descent]) -> None:
         axes.plot(*descent.points[-1], "X", markersize=8, **style)
         axes.plot(*descent.points[0], "o", markersize=7, **style | {"color": "black"})
     if labelled:
-        axes.legend(loc="upper left", framealpha=0.9)
+        axes.legend(loc="best", framealpha=0.9)

@@ -230,12 +230,11 @@ class StatementReader:
     def _constant_index(self, index: Any, variable: numba_ir.Var | None) -> ir.Value:
         """An index that Numba holds for a constant.
 
-        Numba takes an argument of an inlined comprehension for the constant None; its variable tells better.
+        Numba takes an argument of an inlined comprehension for the constant None, also within a tuple or a slice;
+        the variable's type tells better.
         """
-        if index is None and variable is not None:
-            found = self.type_of(variable.name)
-            if found is not None and not isinstance(found, (types.NoneType, types.Omitted)):
-                return self.read(variable.name)
+        if variable is not None and not _is_constant(index, self.type_of(variable.name)):
+            return self.read(variable.name)
         return literal(index)
 
     def expression(self, e: numba_ir.Expr, target: str) -> ir.Value | None:
@@ -413,3 +412,15 @@ def known_function(callee: ir.Value) -> Any:
         case types.Function():
             return callee.type.typing_key
     return None
+
+
+def _is_constant(index: Any, type_: types.Type | None) -> bool:
+    """Whether an index of this type can have been the constant `index`, as far as None goes."""
+    if index is None:
+        return type_ is None or isinstance(type_, (types.NoneType, types.Omitted))
+    if isinstance(index, tuple) and isinstance(type_, types.BaseTuple):
+        return all(map(_is_constant, index, type_))
+    if isinstance(index, slice):
+        # The type of a slice does not tell which of its parts are None.
+        return index.start is not None and index.stop is not None
+    return True

@@ -124,8 +124,10 @@ def custom_gradient(f: Callable) -> Callable:
     def decorated(*args: Any, **kwargs: Any) -> Any:
         leaves, inputs = flatten(args), _tensors(args)
         if heard_by([leaf for leaf in flatten(kwargs) if isinstance(leaf, Tensor)]):
-            warn(f"{name}, which has a gradient of its own, is called with recorded values as keyword arguments; no "
-                 f"derivative flows to them, pass them by position")
+            warn(
+                f"{name}, which has a gradient of its own, is called with recorded values as keyword arguments; no "
+                f"derivative flows to them, pass them by position"
+            )
         with _watching_variables() as watching:
             made = f(*args, **kwargs)
             variables = _others(watching, leaves)

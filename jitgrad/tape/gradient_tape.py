@@ -423,7 +423,7 @@ def one_hot(shape: tuple[int, ...], dtype: np.dtype) -> Iterator[np.ndarray]:
 
 def _rows(target: Tensor, sources: list[Tensor], recording: Recording, seeds: Iterator[Any]) -> list[list[Any]]:
     """For each source the gradients for each seed."""
-    sweeps = rows([target], ([seed] for seed in seeds), sources, recording)
+    sweeps = rows(target, seeds, sources, recording)
     return [[sweep[k] for sweep in sweeps] for k in range(len(sources))]
 
 

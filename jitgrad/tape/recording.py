@@ -107,7 +107,8 @@ class Recording:
         kept, nodes = [], self.nodes
         while nodes:
             node = nodes.pop()
-            if sys.getrefcount(node) > 2:  # more than `node` and the argument of the call
+            # more than `node`, the argument of the call, and the lists of other recordings
+            if sys.getrefcount(node) > 1 + len(node.recordings):
                 kept.append(node)
         kept.reverse()
         self.nodes = kept
@@ -143,6 +144,7 @@ class _Thread(threading.local):
 
 
 thread = _Thread()
+_watching = threading.Lock()
 
 
 def listening() -> tuple[Recording, ...]:
@@ -168,8 +170,10 @@ def leaf(array: Any) -> Node:
 
 def watch(node: Node, recording: Recording) -> None:
     """Make `recording` hear what is done with the tensors of `node` from now on."""
-    if recording not in node.recordings:
-        recordings = (*(r for r in node.recordings if r.alive), recording)
-        node.recordings = thread.recordings if recordings == thread.recordings else recordings
+    if recording in node.recordings:
+        return
+    with _watching:  # tapes of other threads may watch the same variable
         since = {r: number for r, number in (node.since or {}).items() if r.alive}
         node.since = {**since, recording: tick()}
+        recordings = (*(r for r in node.recordings if r.alive), recording)
+        node.recordings = thread.recordings if recordings == thread.recordings else recordings

@@ -128,7 +128,7 @@ class Graph:
 
     def __init__(self, targets, sources, recording=None, stops=()):
         self.sources = {s.node for s in sources if s.node is not None}
-        self.stops = stops
+        self.stops = stops = set(stops)
         self.recording = recording
         seen: set[Node] = set()
         waiting = [t.node for t in targets]
@@ -141,6 +141,8 @@ class Graph:
                 raise DifferentiationError(
                     "a target was recorded by a tape that is used up or was reset; open the tape with persistent=True"
                 )
+            if node.since is not None and self._only_watched(node):
+                stops.add(node)
             if node in stops:
                 continue
             for arg in node.args:
@@ -154,6 +156,12 @@ class Graph:
                     if type(arg) is Tensor and arg.node in needed and self.heard(arg.node, node):
                         needed.add(node)
                         break
+
+    def _only_watched(self, node: Node) -> bool:
+        """Whether the recording (all of them) was told to watch the result of `node`, and did not hear how it was made."""
+        if self.recording is not None:
+            return self.recording in node.since
+        return all(r in node.since for r in node.recordings)
 
     def heard(self, operand: Node, node: Node) -> bool:
         """Whether the recording (one of all) watched `operand` when `node` used it."""

@@ -12,7 +12,8 @@ PLAIN = {"error_model": "numpy"}
 
 def outcome(fn, arguments):
     """The result, what the arguments became, and the type Numba gave it; or the error."""
-    arguments = [a.copy(order="K") if isinstance(a, np.ndarray) and a.flags.writeable else a for a in arguments]
+    owned = [isinstance(a, np.ndarray) and a.flags.forc and a.flags.writeable for a in arguments]
+    arguments = [a.copy(order="K") if own else a for a, own in zip(arguments, owned, strict=True)]
     try:
         return fn(*arguments), arguments, fn.overloads[fn.signatures[-1]].signature.return_type
     except (ValueError, MemoryError, ZeroDivisionError) as error:

@@ -22,6 +22,9 @@ from jitgrad.tape.primitive import plain
 from jitgrad.tape.recording import Node, Recording, thread
 from jitgrad.tape.tensor import Tensor
 
+CHANGED = (TypeError, BufferError)
+"""What a compiled program raises for values that are in memory in another way than when it was compiled."""
+
 STRUCTURES = 1024
 """How many structures are remembered."""
 
@@ -95,14 +98,18 @@ class Compiled:
     def __init__(self, written: Written, constants: Sequence[np.ndarray]):
         self.source = written.source
         self.function = _function(written)
-        names = {"function": self.function, "type": np.generic}
+        names = {"function": self.function, "Tensor": Tensor, "frombuffer": np.frombuffer, "join": bytearray().join}
         texts = []
-        for k, origin in enumerate(written.arguments):
-            if origin[0] in ("number", "constant"):
-                names[f"c{k}"] = origin[1] if origin[0] == "number" else constants[origin[1]]
+        for k, (kind, *rest) in enumerate(written.arguments):
+            if kind == "pack":
+                names[f"d{k}"], names[f"s{k}"], origins = rest
+                text = f"frombuffer(join(({', '.join(map(_found, origins))})), d{k})"
+                texts.append(f"{text}.reshape(s{k})" if len(rest[1]) > 1 else text)
+            elif kind in ("number", "constant"):
+                names[f"c{k}"] = rest[0] if kind == "number" else constants[rest[0]]
                 texts.append(f"c{k}")
             else:
-                texts.append(_found(origin))
+                texts.append(_found((kind, *rest)))
         results = []
         returned = iter(range(len(written.results)))
         for k, result in enumerate(written.results):
@@ -117,7 +124,6 @@ class Compiled:
             else:
                 names[f"r{k}"] = result
                 results.append(f"Tensor(r{k}.copy())")
-        names["Tensor"] = Tensor
         text = f"def run(nodes, seeds):\n    found = function({', '.join(texts)})\n    return [{', '.join(results)}]\n"
         exec(text, names)
         self.run: Callable[[Sequence[Node], Sequence[Any]], list[Tensor | None]] = names["run"]  # type: ignore[assignment]
@@ -169,28 +175,33 @@ def backward(
     targets: Sequence[Tensor], seeds: Sequence[Any], sources: Sequence[Tensor], recording: Recording
 ) -> list[Tensor | None]:
     """As `sweep.backward`, compiled where the structure is met often."""
-    (found,) = rows(targets, [seeds], sources, recording)
-    return found
+    if not thread.recordings:
+        seeds = [plain(seed) for seed in seeds]
+        compiled = _compiled(recording, targets, seeds, sources)
+        if compiled is not None:
+            try:
+                return compiled.run(recording.nodes, seeds)
+            except CHANGED:
+                pass
+    return sweep.backward(targets, seeds, sources, recording)
 
 
 def rows(
-    targets: Sequence[Tensor], rows: Iterable[Sequence[Any]], sources: Sequence[Tensor], recording: Recording
+    target: Tensor, seeds: Iterable[np.ndarray], sources: Sequence[Tensor], recording: Recording
 ) -> list[list[Tensor | None]]:
-    """A backward sweep for each row of seeds."""
-    if thread.recordings:
-        return [sweep.backward(targets, seeds, sources, recording) for seeds in rows]
-    nodes, compiled, found = recording.nodes, None, []
-    for number, seeds in enumerate(rows):
-        if number == 0:
-            seeds = plain(list(seeds))
-            compiled = _compiled(recording, targets, seeds, sources)
+    """A backward sweep for each seed of one target; all of them count as meeting the structure once."""
+    compiled: Compiled | None = None
+    found: list[list[Tensor | None]] = []
+    for seed in seeds:
+        if not found and not thread.recordings:
+            compiled = _compiled(recording, [target], [seed], sources)
         if compiled is not None:
             try:
-                found.append(compiled.run(nodes, seeds))
+                found.append(compiled.run(recording.nodes, [seed]))
                 continue
-            except TypeError:  # the memory layout of a value has changed
+            except CHANGED:
                 compiled = None
-        found.append(sweep.backward(targets, seeds, sources, recording))
+        found.append(sweep.backward([target], [seed], sources, recording))
     return found
 
 
@@ -226,7 +237,9 @@ def _made(
     try:
         trace = Trace(recording, targets, seeds, sources)
         compiled = Compiled(write(trace), trace.constants)
+        compiled.function.disable_compile(False)
         compiled.run(recording.nodes, seeds)
+        compiled.function.disable_compile()
     except Exception as error:
         return Refused(f"{type(error).__name__}: {error}")
     return compiled

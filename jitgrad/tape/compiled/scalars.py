@@ -73,7 +73,9 @@ _POWERS = {0.5: "math.sqrt({0})", 1: "{0}", 2: "{0} * {0}", -1: "1 / {0}"}
 
 def loop_dtypes(ufunc: np.ufunc, operands: Sequence[Any]) -> list[np.dtype]:
     """The dtypes that NumPy converts the operands (arrays and numbers) to, and that of the result."""
-    kinds = tuple([type(x) if type(x) in (int, float) else np.dtype(bool) if type(x) is bool else x.dtype for x in operands])
+    kinds = tuple(
+        [type(x) if type(x) in (int, float) else np.dtype(bool) if type(x) is bool else x.dtype for x in operands]
+    )
     try:
         found = list(ufunc.resolve_dtypes((*kinds, None)))
     except TypeError as error:

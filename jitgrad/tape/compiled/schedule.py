@@ -7,7 +7,7 @@ matrices is a statement of its own. Operations go into the first loop that comes
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,8 @@ from jitgrad.tape.compiled.views import VIEWS, Access, Gather, Place, access, br
 from jitgrad.tape.functions.rearranging import SCATTER
 
 Shape = tuple[int, ...]
+EINSUM = 10**6
+"""Larger ones stay with NumPy: a loop over all indices is no way to do them."""
 FILLS = {np.zeros_like: 0.0, np.ones_like: 1.0}
 
 
@@ -48,7 +50,7 @@ class Item:
     places : tuple of Place or Gather, optional
         Where in `target` the value is stored; None: the value is `target` at the indices of the loop.
     mode : str
-        How it is stored: ``"="``, ``"+="``.
+        How it is stored: ``"="``, ``"+="``, ``"*="``, ``"max"`` or ``"min"``.
     """
 
     target: Traced
@@ -84,7 +86,9 @@ def squeezed(shape: Shape) -> Shape:
 def in_loop(places: Sequence[Place | Gather], shape: Shape) -> tuple[Place | Gather, ...]:
     """Places in terms of the axes of `shape` that are longer than one."""
     ranks = iter(range(len(shape)))
-    return tuple(Access(None, tuple(places)).through([Place(None) if n == 1 else Place(next(ranks)) for n in shape]).places)
+    return tuple(
+        Access(None, tuple(places)).through([Place(None) if n == 1 else Place(next(ranks)) for n in shape]).places
+    )
 
 
 def is_local(places: Sequence[Place | Gather], source: Any) -> bool:
@@ -103,6 +107,8 @@ class Schedule:
         Values computed in loops that are needed as arrays.
     starts : dict of Traced to int
         The step before which a value that is stored into is to be made.
+    modes : dict of Traced to str
+        How such a value is stored into.
     results : list
         For each result None, a constant array, or the traced value that is it.
     """
@@ -112,6 +118,7 @@ class Schedule:
         self.steps: list[Loop | Solid] = []
         self.stored: set[Traced] = set()
         self.starts: dict[Traced, int] = {}
+        self.modes: dict[Traced, str] = {}
         self._position: dict[Traced, int] = {}
         self._ready: dict[Traced, int] = {}  # position after which a value that no loop computes is there
         live = _live(trace)
@@ -172,6 +179,19 @@ class Schedule:
             if self._position[source] != step or not is_local(operand.places, source):
                 self.stored.add(source)
 
+    def sources(self) -> Iterator[Traced]:
+        """What the steps use."""
+        waiting: list[Any] = []
+        for step in self.steps:
+            if isinstance(step, Solid):
+                yield from (source for source, _ in step.arrays)
+            else:
+                waiting += [o for item in step.items for o in item.operands if isinstance(o, Access)]
+                waiting += [p.index for item in step.items for p in item.places or () if isinstance(p, Gather)]
+        for found in waiting:
+            yield found.source
+            waiting += [p.index for p in found.places if isinstance(p, Gather)]
+
     # ----- what -------------------------------------------------------------------------------------
     def operand(self, value: Any, shape: Shape) -> Access | Number:
         """An operand that is broadcast to `shape`, for a loop over it."""
@@ -197,6 +217,7 @@ class Schedule:
         shape = np.shape(source_value(value))
         item = Item(target, [self.operand(value, shape)], [target.value.dtype], str, in_loop(places, shape), mode)
         step = self._put(item, squeezed(shape))
+        self.modes[target] = mode
         self.starts[target] = min(step, self.starts.get(target, step))
         self._ready[target] = max(step, self._ready.get(target, step))
 
@@ -282,13 +303,51 @@ class Schedule:
             return
         self._compute(value, [condition, x, y], [np.dtype(bool), dtype, dtype], "({1} if {0} else {2})".format)
 
-    def sum(self, value: Traced, x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> None:
-        if out is not None:
-            raise Untraceable("np.sum with out=")
-        shape = x.shape
-        axes = range(len(shape)) if axis is None else [int(a) % len(shape) for a in np.atleast_1d(static(axis))]
-        kept = [Place(None) if k in axes else Place(k) for k in range(len(shape)) if keepdims or k not in axes]
-        self._store(value, x, kept, "+=")
+    def sum(
+        self, value: Traced, x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False
+    ) -> None:
+        self._reduce("+=", value, x, axis, dtype, out, keepdims)
+
+    def prod(
+        self, value: Traced, x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False
+    ) -> None:
+        self._reduce("*=", value, x, axis, dtype, out, keepdims)
+
+    def max(self, value: Traced, x: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> None:
+        self._reduce("max", value, x, axis, None, out, keepdims)
+
+    def min(self, value: Traced, x: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> None:
+        self._reduce("min", value, x, axis, None, out, keepdims)
+
+    def _reduce(self, mode: str, value: Traced, x: Any, axis: Any, dtype: Any, out: Any, keepdims: Any) -> None:
+        if out is not None or (mode in ("max", "min") and value.value.dtype.kind != "f"):
+            raise Untraceable("a reduction with out=, or of integers")
+        axes = range(x.ndim) if axis is None else [int(a) % x.ndim for a in np.atleast_1d(static(axis))]
+        kept = [Place(None) if k in axes else Place(k) for k in range(x.ndim) if keepdims or k not in axes]
+        self._store(value, x, kept, mode)
+
+    def einsum(self, value: Traced, subscripts: Any, *operands: Any) -> None:
+        terms, arrow, result = str(subscripts).replace(" ", "").partition("->")
+        if not arrow or "." in subscripts:
+            raise Untraceable("np.einsum without -> or with ...")
+        terms = terms.split(",")
+        sizes = {
+            label: n
+            for t, o in zip(terms, operands, strict=True)
+            for label, n in zip(t, source_value(o).shape, strict=True)
+        }
+        shape, rank = tuple(sizes.values()), {label: k for k, label in enumerate(sizes)}
+        if np.prod(shape, dtype=float) > EINSUM:
+            raise Untraceable("a large np.einsum")
+        found = []
+        for term, operand in zip(terms, operands, strict=True):
+            seen = access(operand).through([Place(rank[label]) for label in term])
+            found.append(Access(seen.source, in_loop(seen.places, shape)))
+        places = in_loop([Place(rank[label]) for label in result], shape)
+        item = Item(value, found, [value.value.dtype] * len(found), lambda *x: " * ".join(x), places, "+=")
+        step = self._put(item, squeezed(shape))
+        self.starts[value] = self._ready[value] = step
+        self.modes[value] = "+="
 
     def scatter(self, value: Traced, ct: Any, shape: Shape, index: Any) -> None:
         self._store(value, ct, indexed(tuple(static(shape)), index), "+=")
@@ -332,7 +391,8 @@ class Schedule:
 
 
 _OPERATIONS: dict[Any, Callable[..., None]] = {
-    "astype": Schedule.cast, np.where: Schedule.where, np.sum: Schedule.sum, SCATTER: Schedule.scatter,
+    "astype": Schedule.cast, np.where: Schedule.where, np.sum: Schedule.sum, np.prod: Schedule.prod,
+    np.max: Schedule.max, np.min: Schedule.min, np.einsum: Schedule.einsum, SCATTER: Schedule.scatter,
     np.concatenate: Schedule.concatenate, np.stack: Schedule.stack, np.matmul: Schedule.matmul, np.dot: Schedule.matmul,
     np.reshape: Schedule.reshape, np.cumsum: Schedule.cumsum,
 }  # fmt: skip

@@ -11,7 +11,7 @@ from jitgrad.tape.primitive import OPAQUE
 from jitgrad.tape.recording import RELEASED, Node, Recording
 from jitgrad.tape.tensor import Tensor
 
-LARGEST = 500
+LARGEST = 400
 """Recordings with more operations stay with NumPy: compiling them would take many seconds."""
 
 _signature = attrgetter("signature")

@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.tape.functions.rearranging import SCATTER
+from jitgrad.tape.primitive import Primitive
 from jitgrad.tape.recording import Node, Recording, only, thread
 from jitgrad.tape.sweep import Graph, sweep
 from jitgrad.tape.tensor import Tensor
 
-LARGEST = 2000
+LARGEST = 1200
 """Programs with more operations are not compiled."""
 
 
@@ -116,7 +118,9 @@ class Trace:
         The cotangents of the sources.
     """
 
-    def __init__(self, recording: Recording, targets: Sequence[Tensor], seeds: Sequence[Any], sources: Sequence[Tensor]):
+    def __init__(
+        self, recording: Recording, targets: Sequence[Tensor], seeds: Sequence[Any], sources: Sequence[Tensor]
+    ):
         self.steps: list[Traced] = []
         self.inputs: dict[Any, Traced] = {}
         self.constants: list[np.ndarray] = []
@@ -168,6 +172,8 @@ class Trace:
         """What `function` gives; written down as `operation` if a traced value is among its arguments."""
         if not any(isinstance(leaf, Traced) for leaf in _leaves((*args, *kwargs.values()))):
             return function(*args, **kwargs)
+        if isinstance(operation, Primitive) and operation is not SCATTER:
+            return function(*args, **kwargs)  # written with NumPy's functions too, as a rule
         if operation in _REWRITTEN:
             return _REWRITTEN[operation](*args, **kwargs)
         args, kwargs = self._lifted(tuple(args)), {k: self._lifted(v) for k, v in kwargs.items()}
@@ -186,7 +192,6 @@ class Trace:
             if len(self.steps) > LARGEST:
                 raise Untraceable("it has too many operations")
         return self._known[key]
-
 
     def _lifted(self, arg: Any) -> Any:
         """An argument with its arrays as constants of the program."""
@@ -214,9 +219,7 @@ def _outer(a: Any, b: Any) -> Any:
 
 def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     summed_a, summed_b = axes if not isinstance(axes, int) else (range(-axes, 0), range(axes))
-    summed_a, summed_b = (
-        [int(k) % x.ndim for k in np.atleast_1d(s)] for s, x in ((summed_a, a), (summed_b, b))
-    )
+    summed_a, summed_b = ([int(k) % x.ndim for k in np.atleast_1d(s)] for s, x in ((summed_a, a), (summed_b, b)))
     free_a, free_b = ([k for k in range(x.ndim) if k not in s] for s, x in ((summed_a, a), (summed_b, b)))
     size = int(np.prod([a.shape[k] for k in summed_a], dtype=int))
     rows = np.reshape(np.transpose(a, free_a + summed_a), (-1, size))
@@ -224,7 +227,32 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     return np.reshape(rows @ columns, [a.shape[k] for k in free_a] + [b.shape[k] for k in free_b])
 
 
-_REWRITTEN: Mapping[Any, Callable] = {np.ravel: _ravel, np.mean: _mean, np.outer: _outer, np.tensordot: _tensordot}
+def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    if axis is None:
+        return np.reshape(_roll(np.reshape(a, (-1,)), shift, 0), a.shape)
+    for by, along in np.broadcast(static(shift), axis):
+        cut = a.shape[along] - int(by) % a.shape[along]
+        before = (slice(None),) * (along % a.ndim)
+        a = (
+            np.concatenate([a[(*before, slice(cut, None))], a[(*before, slice(0, cut))]], along)
+            if cut != a.shape[along]
+            else a
+        )
+    return a
+
+
+def _tril(m: Any, k: int = 0) -> Any:
+    return np.where(np.tri(*m.shape[-2:], k=k, dtype=bool), m, 0.0)
+
+
+def _triu(m: Any, k: int = 0) -> Any:
+    return np.where(np.tri(*m.shape[-2:], k=k - 1, dtype=bool), 0.0, m)
+
+
+_REWRITTEN: Mapping[Any, Callable] = {
+    np.ravel: _ravel, np.mean: _mean, np.outer: _outer, np.tensordot: _tensordot, np.roll: _roll, np.tril: _tril,
+    np.triu: _triu,
+}  # fmt: skip
 
 
 def static(arg: Any) -> Any:

@@ -62,7 +62,8 @@ class Access:
     def is_whole(self, shape: tuple[int, ...]) -> bool:
         """Whether it is the source as it is."""
         return np.shape(source_value(self.source)) == shape and all(
-            p == Place(k) or (isinstance(p, Place) and p.start == 0 and shape[k] == 1) for k, p in enumerate(self.places)
+            p == Place(k) or (isinstance(p, Place) and p.start == 0 and shape[k] == 1)
+            for k, p in enumerate(self.places)
         )
 
 

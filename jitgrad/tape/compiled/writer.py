@@ -18,6 +18,9 @@ from jitgrad.tape.compiled.schedule import Item, Loop, Number, Schedule, Shape, 
 from jitgrad.tape.compiled.tracing import Trace, Traced
 from jitgrad.tape.compiled.views import Access, Gather, Place
 
+SMALL, MANY = 2048, 4
+"""So many arrays of at most so many bytes are passed as one: copying them is faster than passing them one by one."""
+
 _LITERALS = {0.0, 1.0, -1.0, 2.0, -2.0, 3.0, 4.0, 0.5, -0.5}
 
 
@@ -32,7 +35,8 @@ class Written:
     kernels : dict
         The compiled functions that it names.
     arguments : list of tuple
-        Where each argument is found: as in `Trace.inputs`, or ``("number", value)``.
+        Where each argument is found: as in `Trace.inputs`; ``("number", value)``; or
+        ``("pack", dtype, shape, [origin, ...])``, small arrays of this shape as one.
     results : list
         For each source None, a constant, a tuple that says where an argument is found, or the scalar type of what the
         function returns for it (`numpy.ndarray` for an array).
@@ -59,6 +63,27 @@ class _Writer:
         self._values: dict[str, Any] = {}
         self._sizes: dict[int, str] = {}
         self._flat: set[str] = set()
+        self._packs: dict[str, list[Traced]] = {}
+        self._packed: dict[Traced, tuple[str, int]] = {}
+        self._pack()
+
+    def _pack(self) -> None:
+        """Put small inputs together by shape and dtype."""
+        alike: dict[Any, dict[Traced, None]] = {}
+        for source in self.schedule.sources():
+            value = source.value
+            if (
+                source.function is None
+                and source.origin[0] != "constant"
+                and isinstance(value, (np.ndarray, np.generic))
+            ):
+                if value.flags.c_contiguous and value.nbytes <= SMALL:
+                    alike.setdefault((value.shape, value.dtype), {})[source] = None
+        for group in alike.values():
+            if len(group) >= MANY:
+                name = f"g{len(self._packs)}"
+                self._packs[name] = list(group)
+                self._packed |= {source: (name, k) for k, source in enumerate(group)}
 
     # ----- names ------------------------------------------------------------------------------------
     def _name(self, value: Any, prefix: str) -> str:
@@ -68,6 +93,9 @@ class _Writer:
         return self._names[key]
 
     def _array(self, value: Traced) -> str:
+        if value in self._packed:
+            name, k = self._packed[value]
+            return f"{name}[{k}]"
         name = self._name(value, "a")
         if value.function is None:
             self._inputs.setdefault(name, value)
@@ -78,6 +106,8 @@ class _Writer:
         if value.function is not None:
             return self._name(value, "v")
         name = self._array(value)
+        if value in self._packed:
+            return f"{name[:-1]}{', 0' * value.value.ndim}]"
         if not isinstance(value.value, np.ndarray):
             return name
         return f"{name}[{', '.join('0' * value.value.ndim) or '()'}]"
@@ -107,13 +137,18 @@ class _Writer:
         stored = [item for item in loop.items if item.places is None and item.target in self.schedule.stored]
         for item in stored:
             target = item.target.value
-            self.lines.append(f"{self._array(item.target)} = np.empty({self._shape(target.shape)}, np.{target.dtype.name})")
+            self.lines.append(
+                f"{self._array(item.target)} = np.empty({self._shape(target.shape)}, np.{target.dtype.name})"
+            )
         flat = len(loop.shape) > 1 and all(map(self._is_flat, loop.items, [loop] * len(loop.items)))
         body: list[str] = []
         loaded: dict[str, str] = {}
         here = {item.target for item in loop.items if item.places is None}
         for item in loop.items:
-            texts = [self._operand(o, d, loop, here, flat, loaded, body) for o, d in zip(item.operands, item.dtypes, strict=True)]
+            texts = [
+                self._operand(o, d, loop, here, flat, loaded, body)
+                for o, d in zip(item.operands, item.dtypes, strict=True)
+            ]
             text = item.write(*texts)
             if item.places is None:
                 name = self._name(item.target, "v")
@@ -130,25 +165,38 @@ class _Writer:
         self.lines += ["    " * k + head for k, head in enumerate(heads)]
         self.lines += ["    " * len(heads) + line for line in body]
         for item in loop.items:
-            if item.mode == "+=" and not squeezed(item.target.value.shape) and item.target.value.dtype == np.float32:
+            if item.places is not None and self._is_single_sum(item.target):
                 self.lines.append(f"{self._name(item.target, 'v')} = np.float32({self._name(item.target, 'v')})")
 
     def _begin(self, target: Traced) -> None:
         """Make what is stored into."""
-        value = target.value
+        value, mode = target.value, self.schedule.modes[target]
+        start = {"*=": "1", "max": "-np.inf", "min": "np.inf"}.get(mode, "0")
+        dtype = np.dtype(np.float64) if self._is_single_sum(target) else value.dtype
         if squeezed(value.shape):
-            self.lines.append(f"{self._array(target)} = np.zeros({self._shape(value.shape)}, np.{value.dtype.name})")
+            self.lines.append(f"{self._array(target)} = np.full({self._shape(value.shape)}, np.{dtype.name}({start}))")
         else:
-            self.lines.append(f"{self._name(target, 'v')} = {'0' if value.dtype.kind in 'biu' else '0.0'}")
+            self.lines.append(f"{self._name(target, 'v')} = np.{dtype.name}({start})")
+
+    def _is_single_sum(self, target: Traced) -> bool:
+        """Whether it is one number of single precision, which is added up in double precision."""
+        return (
+            target.value.dtype == np.float32
+            and not squeezed(target.value.shape)
+            and self.schedule.modes[target] == "+="
+        )
 
     def _stored(self, item: Item, text: str, loop: Loop, flat: bool) -> str:
         assert item.places is not None
         if squeezed(item.target.value.shape):
-            return f"{self._element(item.target, item.places, loop, flat)} {item.mode} {text}"
-        name = self._name(item.target, "v")
-        if item.mode == "+=" and item.target.value.dtype.kind == "f":
-            return f"{name} = accumulate({name}, np.float64({text}))"
-        return f"{name} {item.mode} {text}"
+            element = self._element(item.target, item.places, loop, flat)
+        else:
+            element = self._name(item.target, "v")
+            if item.mode == "+=" and item.target.value.dtype.kind == "f":
+                return f"{element} = accumulate({element}, {'np.float64' * self._is_single_sum(item.target)}({text}))"
+        if item.mode in ("max", "min"):
+            return f"{element} = np.{item.mode}imum({element}, {text})"
+        return f"{element} {item.mode} {text}"
 
     def _operand(
         self, operand: Any, dtype: np.dtype, loop: Loop, here: set, flat: bool, loaded: dict[str, str], body: list[str]
@@ -156,7 +204,9 @@ class _Writer:
         if isinstance(operand, Number):
             return self._number(operand.value, dtype)
         source = operand.source
-        before = source.value.dtype if isinstance(source.value, (np.ndarray, np.generic)) else np.dtype(type(source.value))
+        before = (
+            source.value.dtype if isinstance(source.value, (np.ndarray, np.generic)) else np.dtype(type(source.value))
+        )
         if source in here and is_local(operand.places, source):
             text = self._name(source, "v")
         elif not squeezed(np.shape(source.value)):
@@ -183,15 +233,16 @@ class _Writer:
     def _element(self, source: Traced, places: Sequence[Place | Gather], loop: Loop, flat: bool) -> str:
         name = self._array(source)
         if flat:
-            if name not in self._flat:
-                self._flat.add(name)
-                self.lines.append(f"{name}_flat = {name}.reshape({name}.size)")
-            return f"{name}_flat[i]"
+            line = name.replace("[", "_").replace("]", "") + "_flat"
+            if line not in self._flat:
+                self._flat.add(line)
+                self.lines.append(f"{line} = {name}.reshape({name}.size)")
+            return f"{line}[i]"
         indices = [
             "0" if n == 1 and not isinstance(p, Gather) else self._index(p, loop)
             for p, n in zip(places, source.value.shape, strict=True)
         ]
-        return f"{name}[{', '.join(indices)}]"
+        return f"{name[:-1]}, {', '.join(indices)}]" if source in self._packed else f"{name}[{', '.join(indices)}]"
 
     def _index(self, place: Place | Gather, loop: Loop) -> str:
         if isinstance(place, Gather):
@@ -247,27 +298,32 @@ class _Writer:
             self.lines.append(f"{self._name(step.target, 'v')} = {text}")
         else:
             name = self._array(step.target)
-            self.lines += [f"{name} = {text}", f"{self._name(step.target, 'v')} = {name}[{', '.join('0' * step.target.value.ndim)}]"]
+            self.lines += [
+                f"{name} = {text}",
+                f"{self._name(step.target, 'v')} = {name}[{', '.join('0' * step.target.value.ndim)}]",
+            ]
 
     def _function(self, returned: list[str], results: list[Any]) -> Written:
         start = []
         for name, value in self._inputs.items():
             if isinstance(value.value, np.ndarray) and value.value.ndim and not value.value.flags.c_contiguous:
                 start.append(f"{name} = np.ascontiguousarray({name})")
+        shapes = {name: np.shape(value.value) for name, value in self._inputs.items()}
+        shapes |= {name: (-1, *group[0].value.shape) for name, group in self._packs.items()}
         for n, size in self._sizes.items():
-            found = (
-                f"{name}.shape[{value.value.shape.index(n)}]"
-                for name, value in self._inputs.items()
-                if n in np.shape(value.value)
-            )
+            found = (f"{name}.shape[{shape.index(n)}]" for name, shape in shapes.items() if n in shape)
             start.append(f"{size} = {next(found, n)}")
         lines = [*start, *self.lines, f"return {''.join(r + ', ' for r in returned) or '()'}"]
-        parameters = [*self._inputs, *self._values]
+        parameters = [*self._inputs, *self._packs, *self._values]
         source = "\n".join([f"def backward({', '.join(parameters)}):", *("    " + line for line in lines)]) + "\n"
         kernels = {
             item.function.py_func.__name__: item.function
             for item in (i.target for s in self.schedule.steps if isinstance(s, Loop) for i in s.items)
             if isinstance(item.function, Dispatcher)
         }
-        arguments = [v.origin for v in self._inputs.values()] + [("number", v) for v in self._values.values()]
+        arguments = [v.origin for v in self._inputs.values()]
+        for group in self._packs.values():
+            value = group[0].value
+            arguments.append(("pack", value.dtype, (len(group), *value.shape), [v.origin for v in group]))
+        arguments += [("number", v) for v in self._values.values()]
         return Written(source, kernels, arguments, results)

@@ -51,10 +51,11 @@ def __getattr__(name: str) -> Any:
     # The tape brings the table of rules with it, which a compiled derivative from the disk cache does without.
     if name in ("nn", "optim", "tape"):
         return importlib.import_module(f"jitgrad.{name}")
-    tape = importlib.import_module("jitgrad.tape") if name in __all__ else None
-    if tape is None or not hasattr(tape, name):
+    if name not in __all__:
         raise AttributeError(f"module 'jitgrad' has no attribute {name!r}")
-    return getattr(tape, name)
+    found = getattr(importlib.import_module("jitgrad.tape"), name)
+    globals()[name] = found  # the next access does not come here
+    return found
 
 
 def __dir__() -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.errors import ShapeError
+from jitgrad.nn import kernels
 from jitgrad.nn.activations import sigmoid, softplus
 from jitgrad.nn.operands import axes_of, integers, real
 from jitgrad.tape.primitive import Primitive
@@ -91,9 +92,8 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1) 
 
 
 def _sparse_cross_entropy(logits, labels):
-    shifted = logits - np.max(logits, axis=-1, keepdims=True)
-    picked = np.take_along_axis(shifted, np.expand_dims(labels, -1), -1)[..., 0]
-    return np.log(np.sum(np.exp(shifted), axis=-1)) - picked
+    rows = logits.reshape(labels.size, logits.shape[-1])
+    return kernels.sparse_cross_entropy(rows, labels.reshape(-1)).reshape(labels.shape)[()]
 
 
 def _sparse_cross_entropy_pull(ct, out, logits, labels):

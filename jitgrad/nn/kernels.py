@@ -1,4 +1,4 @@
-"""Loops of convolution and pooling that NumPy has no fast form for, compiled when they are first used."""
+"""Loops that NumPy has no fast form for, compiled when they are first used."""
 
 from __future__ import annotations
 
@@ -64,3 +64,25 @@ def add_at(out, positions, values):
     """Add each of `values` to ``out[position]``; all are flat."""
     for k in range(positions.size):
         out[positions[k]] += values[k]
+
+
+@njit(cache=True, nogil=True)
+def sparse_cross_entropy(logits, labels):
+    """``log(sum(exp(logits)))`` of each row, less the logit that its label names.
+
+    Parameters
+    ----------
+    logits : array of shape (n, classes)
+    labels : array of n integers
+    """
+    n, classes = logits.shape
+    out = np.empty(n, logits.dtype)
+    for i in range(n):
+        largest = logits[i, 0]
+        for k in range(1, classes):
+            largest = max(largest, logits[i, k])
+        total = logits.dtype.type(0.0)
+        for k in range(classes):
+            total += np.exp(logits[i, k] - largest)
+        out[i] = np.log(total) - (logits[i, labels[i]] - largest)
+    return out

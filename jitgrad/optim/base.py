@@ -6,6 +6,7 @@ the numbers of one step (`numbers`), and a nopython `kernel`, which makes one pa
 
 from __future__ import annotations
 
+import operator
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -142,6 +143,7 @@ class Optimizer:
             self._initial[AVERAGE] = 0.0
         self._slots = Slots(self._initial)
         self._params: list[Parameter] = []  # in the order of the slots
+        self._latest: tuple[list[Parameter], list[int]] = [], []  # those of the latest step, and their places
         self._calls = 0
         self._undecayed: tuple[list[Parameter], list[str]] = [], []
 
@@ -279,18 +281,17 @@ class Optimizer:
             raise ArgumentError(f"apply: {len(grads)} gradients for {len(params)} parameters{hint}")
         if not params:
             return
-        names = [called(param, k) for k, param in enumerate(params)]
-        places = self._places(params)
-        arrays = {
-            place: checked_gradient(grad, param, f"the gradient of {name}")
-            for place, grad, param, name in zip(places, grads, params, names, strict=True)
-            if grad is not None
-        }
-        missing = ", ".join(name for name, grad in zip(names, grads, strict=True) if grad is None)
+        arrays, missing = {}, []
+        for k, (place, grad, param) in enumerate(zip(self._places(params), grads, params, strict=True)):
+            if grad is None:
+                missing.append(called(param, k))
+            else:
+                arrays[place] = checked_gradient(grad, param, k)
         if not arrays:
-            raise NoGradientError(f"there is no gradient for any variable ({missing}); does the loss depend on them?")
+            names = ", ".join(missing)
+            raise NoGradientError(f"there is no gradient for any variable ({names}); does the loss depend on them?")
         if missing:
-            warnings.warn(f"no gradient for {missing}: left unchanged", stacklevel=3)
+            warnings.warn(f"no gradient for {', '.join(missing)}: left unchanged", stacklevel=3)
         self._step(arrays)
 
     def update(self, params: Sequence[np.ndarray], grads: Sequence[Any]) -> None:
@@ -398,6 +399,9 @@ class Optimizer:
 
     def _places(self, params: Sequence[Parameter]) -> list[int]:
         """Where the slots of `params` are; parameters that are new get some."""
+        latest, places = self._latest
+        if len(params) == len(latest) and all(map(operator.is_, params, latest)):
+            return places
         known = {id(param): k for k, param in enumerate(self._params)}
         new = [param for param in params if id(param) not in known]
         for k, param in enumerate(params):
@@ -412,7 +416,9 @@ class Optimizer:
             if self.use_ema:
                 for k, param in enumerate(new, first):
                     self._slots.view(k, AVERAGE)[...] = value(param)
-        return [known[id(param)] for param in params]
+        places = [known[id(param)] for param in params]
+        self._latest = [*params], places
+        return places
 
     def get_slot_names(self) -> list[str]:
         """Names of the arrays that are kept for each parameter."""
@@ -485,6 +491,7 @@ class Optimizer:
         if isinstance(self._learning_rate, float) and "learning_rate" in state:
             self.learning_rate = float(state["learning_rate"])
         self._calls, self.scalars, self._slots, self._params = calls, scalars, slots, [*params]
+        self._latest = [], []
 
 
 def _optional(check: Callable[..., Any], name: str, options: Options, *limits: float) -> Any:

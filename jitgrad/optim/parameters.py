@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.errors import ArgumentError
-from jitgrad.tape import Variable
+from jitgrad.tape import Tensor, Variable
 
 FLOATS = (np.float32, np.float64)
 
@@ -37,13 +37,17 @@ def check_parameter(param: Any, where: str) -> None:
         raise ArgumentError(f"{where} is read-only")
 
 
-def checked_gradient(grad: Any, param: Parameter, where: str) -> np.ndarray:
-    """`grad` as an array, or an error unless it fits `param`."""
-    array = np.asarray(grad)
+def checked_gradient(grad: Any, param: Parameter, k: int) -> np.ndarray:
+    """`grad` as an array, or an error unless it fits `param`, the parameter number `k`."""
+    array = grad.array if isinstance(grad, Tensor) else np.asarray(grad)
     if array.dtype.kind not in "fiu":
-        raise ArgumentError(f"{where} must be an array of real numbers, not {describe(grad)}")
+        raise ArgumentError(
+            f"the gradient of {called(param, k)} must be an array of real numbers, not {describe(grad)}"
+        )
     if array.shape != param.shape:
-        raise ArgumentError(f"{where} has shape {array.shape}, its parameter has {param.shape}")
+        raise ArgumentError(
+            f"the gradient of {called(param, k)} has shape {array.shape}, its parameter has {param.shape}"
+        )
     return array
 
 
@@ -102,7 +106,8 @@ def blocks(places: Sequence[int], values: Sequence[np.ndarray], grads: Sequence[
 
 def _end_to_end(arrays: Sequence[np.ndarray], dtype: np.dtype) -> tuple[np.ndarray, list[np.ndarray]]:
     vector = np.concatenate([array.reshape(-1) for array in arrays], dtype=dtype, casting="unsafe")
-    ends = np.cumsum([array.size for array in arrays])
-    return vector, [
-        vector[end - array.size : end].reshape(array.shape) for end, array in zip(ends, arrays, strict=True)
-    ]
+    parts, start = [], 0
+    for array in arrays:
+        parts.append(vector[start : start + array.size].reshape(array.shape))
+        start += array.size
+    return vector, parts

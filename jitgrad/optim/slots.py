@@ -6,6 +6,8 @@ is one array, whatever their number and shapes, and it is compiled once per dtyp
 
 from __future__ import annotations
 
+import collections
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -48,6 +50,7 @@ class Slots:
         self.places: list[Place] = []
         self._fill = np.array([*initial.values()])[:, None]
         self._buffers: dict[np.dtype, np.ndarray] = {}
+        self._counts: collections.Counter[np.dtype] = collections.Counter()  # places of a dtype
 
     def add(self, params: Sequence[np.ndarray]) -> None:
         """Make slots for further parameters."""
@@ -56,6 +59,7 @@ class Slots:
             start = ends.get(param.dtype, 0)
             ends[param.dtype] = start + param.size
             self.places.append(Place(param.dtype, param.shape, slice(start, ends[param.dtype])))
+            self._counts[param.dtype] += 1
         for dtype, end in ends.items():
             grown = np.empty((len(self.names), end), dtype)
             grown[:] = self._fill
@@ -74,8 +78,8 @@ class Slots:
             Positions in `places`.
         """
         buffer = self._buffers[dtype]
-        if [*chosen] == [k for k, place in enumerate(self.places) if place.dtype == dtype]:
-            yield buffer
+        if len(chosen) == self._counts[dtype] and all(map(operator.lt, chosen, chosen[1:])):
+            yield buffer  # all of them, in order
             return
         columns = np.concatenate([np.arange(c.start, c.stop) for c in (self.places[k].columns for k in chosen)])
         part = np.take(buffer, columns, axis=1)

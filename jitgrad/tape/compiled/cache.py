@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -13,8 +12,8 @@ import numpy as np
 from numba import njit
 
 from jitgrad.backend import linecode
-from jitgrad.runtime.sums import accumulate
 from jitgrad.tape import sweep
+from jitgrad.tape.compiled import helpers
 from jitgrad.tape.compiled.structure import key_of
 from jitgrad.tape.compiled.tracing import Trace
 from jitgrad.tape.compiled.writer import Written, write
@@ -246,20 +245,9 @@ def _made(
 
 
 # ----- compiling ------------------------------------------------------------------------------------
-@njit(error_model="numpy", nogil=True)
-def stacked_product(a, b):
-    """The products of the matrices of two stacks of the same length."""
-    out = np.empty(a.shape[:-1] + b.shape[-1:], a.dtype)
-    left, right = a.reshape(-1, a.shape[-2], a.shape[-1]), b.reshape(-1, b.shape[-2], b.shape[-1])
-    flat = out.reshape(-1, a.shape[-2], b.shape[-1])
-    for k in range(left.shape[0]):
-        np.dot(left[k], right[k], flat[k])
-    return out
-
-
 def _function(written: Written) -> Any:
     """The compiled function of a source, the same for the same source."""
-    names = {"np": np, "math": math, "accumulate": accumulate, "stacked_product": stacked_product, **written.kernels}
+    names = {**helpers.NAMES, **written.kernels}
     found = _functions.use(written.source)
     if found is None:
         tag = hashlib.sha256(written.source.encode()).hexdigest()[:16]

@@ -326,7 +326,7 @@ class Schedule:
         kept = [Place(None) if k in axes else Place(k) for k in range(x.ndim) if keepdims or k not in axes]
         self._store(value, x, kept, mode)
 
-    def einsum(self, value: Traced, subscripts: Any, *operands: Any) -> None:
+    def einsum(self, value: Traced, subscripts: Any, *operands: Any, optimize: Any = False) -> None:
         terms, arrow, result = str(subscripts).replace(" ", "").partition("->")
         if not arrow or "." in subscripts:
             raise Untraceable("np.einsum without -> or with ...")
@@ -384,17 +384,24 @@ class Schedule:
             raise Untraceable("a reshape in Fortran's order")
         self._solid(value, [x], "{0}.reshape({dims})", transposed=False)
 
-    def cumsum(self, value: Traced, x: Any, axis: Any = None) -> None:
-        if x.ndim != 1:
-            raise Untraceable("np.cumsum of more than one axis")
-        self._solid(value, [x], "np.cumsum({0})")
+    def cumsum(self, value: Traced, x: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> None:
+        self._run("running_sum", value, x, axis, out)
+
+    def cumprod(self, value: Traced, x: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> None:
+        self._run("running_product", value, x, axis, out)
+
+    def _run(self, function: str, value: Traced, x: Any, axis: Any, out: Any) -> None:
+        if out is not None or x.dtype != value.value.dtype or (axis is None and x.ndim != 1):
+            raise Untraceable("a cumulative function with out=, dtype= or without an axis")
+        axis = 0 if axis is None else static(axis) % x.ndim
+        self._solid(value, [x], f"{function}({{0}}, {axis})", transposed=False)
 
 
 _OPERATIONS: dict[Any, Callable[..., None]] = {
     "astype": Schedule.cast, np.where: Schedule.where, np.sum: Schedule.sum, np.prod: Schedule.prod,
     np.max: Schedule.max, np.min: Schedule.min, np.einsum: Schedule.einsum, SCATTER: Schedule.scatter,
     np.concatenate: Schedule.concatenate, np.stack: Schedule.stack, np.matmul: Schedule.matmul, np.dot: Schedule.matmul,
-    np.reshape: Schedule.reshape, np.cumsum: Schedule.cumsum,
+    np.reshape: Schedule.reshape, np.cumsum: Schedule.cumsum, np.cumprod: Schedule.cumprod,
 }  # fmt: skip
 
 

@@ -83,7 +83,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         return self.trace.call(ufunc, ufunc, inputs, kwargs)
 
     def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
-        if function in (np.shape, np.ndim, np.size):
+        if function in (np.shape, np.ndim, np.size, np.result_type):
             return function(*_concrete(args), **kwargs)
         return self.trace.call(function, function, args, kwargs)
 
@@ -175,7 +175,9 @@ class Trace:
         if isinstance(operation, Primitive) and operation is not SCATTER:
             return function(*args, **kwargs)  # written with NumPy's functions too, as a rule
         if operation in _REWRITTEN:
-            return _REWRITTEN[operation](*args, **kwargs)
+            found = _REWRITTEN[operation](*args, **kwargs)
+            if found is not NotImplemented:
+                return found
         args, kwargs = self._lifted(tuple(args)), {k: self._lifted(v) for k, v in kwargs.items()}
         key = operation, tuple(map(_identity, args)), tuple((k, _identity(v)) for k, v in kwargs.items())
         if key not in self._known:
@@ -249,7 +251,19 @@ def _triu(m: Any, k: int = 0) -> Any:
     return np.where(np.tri(*m.shape[-2:], k=k - 1, dtype=bool), 0.0, m)
 
 
+def _matmul(a: Any, b: Any) -> Any:
+    if max(a.ndim, b.ndim) < 3 or a.shape[:-2] == b.shape[:-2]:
+        return NotImplemented
+    if a.ndim == 1:
+        return np.squeeze(np.matmul(np.expand_dims(a, 0), b), -2)
+    if b.ndim == 1:
+        return np.squeeze(np.matmul(a, np.expand_dims(b, -1)), -1)
+    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return np.matmul(np.broadcast_to(a, stack + a.shape[-2:]), np.broadcast_to(b, stack + b.shape[-2:]))
+
+
 _REWRITTEN: Mapping[Any, Callable] = {
+    np.matmul: _matmul,
     np.ravel: _ravel, np.mean: _mean, np.outer: _outer, np.tensordot: _tensordot, np.roll: _roll, np.tril: _tril,
     np.triu: _triu,
 }  # fmt: skip

@@ -174,7 +174,10 @@ class _Writer:
         start = {"*=": "1", "max": "-np.inf", "min": "np.inf"}.get(mode, "0")
         dtype = np.dtype(np.float64) if self._is_single_sum(target) else value.dtype
         if squeezed(value.shape):
-            self.lines.append(f"{self._array(target)} = np.full({self._shape(value.shape)}, np.{dtype.name}({start}))")
+            made = f"np.full({self._shape(value.shape)}, np.{dtype.name}({start}))"
+            if start == "0":
+                made = f"np.zeros({self._shape(value.shape)}, np.{dtype.name})"
+            self.lines.append(f"{self._array(target)} = {made}")
         else:
             self.lines.append(f"{self._name(target, 'v')} = np.{dtype.name}({start})")
 

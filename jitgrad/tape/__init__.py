@@ -25,6 +25,6 @@ from jitgrad.tape.tensor import Tensor, Variable, constant
 
 __all__ = [
     "ForwardAccumulator", "GradientTape", "RegisterGradient", "TapeError", "Tensor", "UnconnectedGradientWarning",
-    "UnconnectedGradients", "Variable", "compile_after", "constant", "custom_gradient", "gradient_override_map", "gradients", "hessians",
-    "recompute_grad",
+    "UnconnectedGradients", "Variable", "compile_after", "constant", "custom_gradient", "gradient_override_map",
+    "gradients", "hessians", "recompute_grad",
 ]  # fmt: skip

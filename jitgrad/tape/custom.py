@@ -56,7 +56,7 @@ def _tensors(args: Any) -> list[Tensor]:
 
 
 def _aligned(name: str, gradients: Any, operands: Sequence[Any], what: str) -> list[Any]:
-    """The gradients of the tape values among `operands`, given for these only or, as in TensorFlow, for all operands."""
+    """The gradients of the tape values among `operands`, given for these only or (as in TensorFlow) for all."""
     found = flatten(gradients)
     where = [k for k, operand in enumerate(operands) if isinstance(operand, Value)]
     if len(found) == len(operands):
@@ -194,7 +194,7 @@ def recompute_grad(f: Callable) -> Callable:
             leaves = [v.read_value() if isinstance(v, Value) else kept(v) for v in flatten((args, kwargs))]
             call_args, call_kwargs = rebuild((args, kwargs), iter(leaves))
             result = f(*args, **kwargs)
-            operands = _distinct([*(v for v in leaves if isinstance(v, Value)), *_used(flatten(result), start)])
+            operands = _distinct([*(v for v in leaves if isinstance(v, Tensor)), *_used(_tensors(result), start)])
             read = [(v, v.array) for v in watching.variables.values()]
         for recording in thread.recordings:
             recording.forget_since(start)
@@ -221,10 +221,10 @@ def _distinct(tensors: Sequence[Tensor]) -> list[Tensor]:
     return list({(t.node or t, t.index): t for t in reversed(tensors)}.values())[::-1]
 
 
-def _used(results: Sequence[Any], start: int) -> list[Tensor]:
+def _used(results: Sequence[Tensor], start: int) -> list[Tensor]:
     """The tensors from before `start` that the results were computed from, as far as tapes heard it."""
     found, seen = [], set()
-    waiting = [leaf for leaf in results if isinstance(leaf, Tensor)]
+    waiting = list(results)
     while waiting:
         tensor = waiting.pop()
         node = tensor.node

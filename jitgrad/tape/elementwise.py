@@ -24,7 +24,7 @@ from jitgrad.rules.kinds import ScalarRule, ZeroRule
 from jitgrad.rules.registry import lookup
 from jitgrad.runtime import kernels
 from jitgrad.tape.primitive import Primitive, Pull, apply
-from jitgrad.tape.tensor import Tensor, Value
+from jitgrad.tape.tensor import Value
 
 
 class Elementwise(Primitive):
@@ -224,7 +224,7 @@ def _branches(statements: Sequence[ast.stmt]) -> ast.expr:
 # ----- ufuncs ---------------------------------------------------------------------------------------
 TENSORFLOW_NAMES = {
     "add": "Add", "subtract": "Sub", "multiply": "Mul", "true_divide": "RealDiv", "divide": "RealDiv",
-    "negative": "Neg", "positive": "Identity", "power": "Pow", "float_power": "Pow", "absolute": "Abs", "reciprocal": "Reciprocal",
+    "negative": "Neg", "positive": "Identity", "power": "Pow", "float_power": "Pow", "absolute": "Abs",
     "arcsin": "Asin", "arccos": "Acos", "arctan": "Atan", "arctan2": "Atan2", "arcsinh": "Asinh", "arccosh": "Acosh",
     "arctanh": "Atanh", "maximum": "Maximum", "minimum": "Minimum", "remainder": "FloorMod", "conjugate": "Conj",
     "lgamma": "Lgamma", "gammaln": "Lgamma", "psi": "Digamma", "where": "SelectV2", "clip": "ClipByValue",

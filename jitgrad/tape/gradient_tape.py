@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import enum
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from jitgrad.errors import ArgumentError, JitgradError, ShapeError
+from jitgrad.tape.compiled import backward, rows
 from jitgrad.tape.handlers import HANDLERS
 from jitgrad.tape.notices import warn
 from jitgrad.tape.recording import Recording, thread
 from jitgrad.tape.structure import flatten, flatten_like, rebuild
-from jitgrad.tape.compiled import backward, rows
 from jitgrad.tape.tensor import Tensor, Value, Variable, constant
 
 
@@ -42,6 +43,8 @@ def unconnected(word: Any) -> UnconnectedGradients:
     ValueError
         For anything else.
     """
+    if word is UnconnectedGradients.NONE:
+        return word
     try:
         return UnconnectedGradients(word)
     except ValueError:
@@ -259,7 +262,7 @@ class GradientTape:
         sources : Tensor, Variable, or a nested structure of them
         unconnected_gradients : {"none", "zero"} or UnconnectedGradients
         parallel_iterations : int, optional
-            Accepted for TensorFlow's sake.
+            In how many threads the sweeps run, once their structure is compiled.
         experimental_use_pfor : bool
             As in TensorFlow, False asks for a persistent tape.
 
@@ -276,7 +279,8 @@ class GradientTape:
         self._check_loop("jacobian", experimental_use_pfor)
         (goal,), wanted = values_of("target", target, one=True), values_of("sources", sources)
         with self._use("jacobian") as recording:
-            rows = _rows(goal, wanted, recording, one_hot(goal.shape, goal.dtype))
+            hot = functools.partial(one_hot, goal.shape, goal.dtype)
+            rows = _rows(goal, wanted, recording, hot, parallel_iterations)
             found = [
                 _stacked(row, goal.shape + s.shape, s, rule, goal, recording)
                 for row, s in zip(rows, wanted, strict=True)
@@ -321,8 +325,11 @@ class GradientTape:
             )
         inner = goal.shape[1:]
         with self._use("batch_jacobian") as recording:
-            seeds = (np.broadcast_to(hot, goal.shape) for hot in one_hot(inner, goal.dtype))
-            (rows,) = _rows(goal, [origin], recording, seeds)
+
+            def seeds() -> Iterator[np.ndarray]:
+                return (np.broadcast_to(hot, goal.shape) for hot in one_hot(inner, goal.dtype))
+
+            (rows,) = _rows(goal, [origin], recording, seeds, parallel_iterations)
             if rows is not None and rows and rows[0] is not None:
                 return np.reshape(np.stack(rows, axis=1), goal.shape + origin.shape[1:])
             return _stacked(rows, goal.shape + origin.shape[1:], origin, rule, goal, recording)
@@ -355,9 +362,22 @@ def seeds_of(
     else:
         given = flatten_like(target, output_gradients, names)
     return [
-        np.ones(t.shape, t.dtype) if seed is None else fitted(seed, t, ("an output gradient", "target"))
+        _ones(t) if seed is None else fitted(seed, t, ("an output gradient", "target"))
         for t, seed in zip(targets, given, strict=True)
     ]
+
+
+def _ones(like: Tensor) -> np.ndarray:
+    if like.shape:
+        return np.ones(like.shape, like.dtype)
+    one = _ONE.get(like.dtype)
+    if one is None:
+        one = _ONE[like.dtype] = np.ones((), like.dtype)
+        one.flags.writeable = False
+    return one
+
+
+_ONE: dict[np.dtype, np.ndarray] = {}
 
 
 def fitted(value: Any, like: Tensor, names: tuple[str, str]) -> Tensor:
@@ -396,12 +416,12 @@ def _reason(source: Tensor, targets: list[Tensor], recording: Recording | None) 
     start = "a gradient is None: "
     if source.dtype.kind not in "fc":
         return f"{start}a source has dtype {source.dtype}; only floating point values have gradients"
-    if all(t.node is None for t in targets):
+    if not any(_recorded(t, recording) for t in targets):
         return (
             f"{start}no target was recorded; compute it inside the tape's context from watched values, and not through "
             f".numpy(), int() or comparisons"
         )
-    if source.node is None or (recording not in source.node.recordings if recording else not source.node.recordings):
+    if not _recorded(source, recording):
         return (
             f"{start}a source was not watched; use tape.watch(x) before the computation, or a trainable "
             f"jitgrad.Variable, and differentiate with respect to that very object"
@@ -413,6 +433,12 @@ def _reason(source: Tensor, targets: list[Tensor], recording: Recording | None) 
     )
 
 
+def _recorded(tensor: Tensor, recording: Recording | None) -> bool:
+    """Whether the recording (by default any) knows a tensor."""
+    known = () if tensor.node is None else tensor.node.recordings
+    return bool(known) if recording is None else recording in known
+
+
 def one_hot(shape: tuple[int, ...], dtype: np.dtype) -> Iterator[np.ndarray]:
     size = int(np.prod(shape))
     for k in range(size):
@@ -421,9 +447,15 @@ def one_hot(shape: tuple[int, ...], dtype: np.dtype) -> Iterator[np.ndarray]:
         yield hot.reshape(shape)
 
 
-def _rows(target: Tensor, sources: list[Tensor], recording: Recording, seeds: Iterator[Any]) -> list[list[Any]]:
+def _rows(
+    target: Tensor,
+    sources: list[Tensor],
+    recording: Recording,
+    seeds: Callable[[], Iterator[Any]],
+    threads: int | None,
+) -> list[list[Any]]:
     """For each source the gradients for each seed."""
-    sweeps = rows(target, seeds, sources, recording)
+    sweeps = rows(target, seeds, sources, recording, threads)
     return [[sweep[k] for sweep in sweeps] for k in range(len(sources))]
 
 

@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 
 from jitgrad.tape.gradient_tape import (
-    UnconnectedGradients, one_hot, seeds_of, unconnected, values_of, with_convention,
+    UnconnectedGradients,
+    one_hot,
+    seeds_of,
+    unconnected,
+    values_of,
+    with_convention,
 )  # fmt: skip
 from jitgrad.tape.structure import flatten
 from jitgrad.tape.sweep import backward

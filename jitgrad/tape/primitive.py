@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.errors import UnsupportedError
-from jitgrad.tape.recording import NO_KWARGS, Recording, leaf, recorded, thread
+from jitgrad.tape.recording import NO_KWARGS, Node, Recording, leaf, recorded, thread
 from jitgrad.tape.structure import flatten
 from jitgrad.tape.tensor import Tensor, Value, Variable, stacked
 
@@ -155,10 +155,13 @@ def signature(primitive: Primitive, args: tuple, kwargs: Mapping[str, Any], out:
 
 
 def described(arg: Any, exact: bool = False) -> Any:
-    """A constant in a signature: floats and arrays by type and shape (`exact`: floats by value, arrays not), others by content."""
+    """A constant in a signature: floats and arrays by type and shape, others by content.
+
+    With `exact` floats are told by their value, and arrays cannot be told.
+    """
     kind = type(arg)
     if kind is float or isinstance(arg, np.inexact):
-        return (kind, arg) if exact else kind
+        return (kind, repr(arg)) if exact else kind
     if arg is None or kind in (int, bool, str) or isinstance(arg, (np.generic, np.dtype, type)):
         return kind, arg
     if kind is np.ndarray and not exact:

@@ -12,21 +12,24 @@ from typing import Any
 import numpy as np
 
 from jitgrad.tape.elementwise import Elementwise, ufunc_primitive
+from jitgrad.tape.functions.products import MATMUL
 from jitgrad.tape.primitive import Primitive
 from jitgrad.tape.recording import NO_KWARGS, Node, thread
-from jitgrad.tape.tensor import Tensor
+from jitgrad.tape.tensor import Tensor, Variable
 
 
 def quick(primitive: Any, otherwise: Callable | None = None) -> Callable:
     """A function that does what `primitive` does.
 
-    Expected are tensors that are the only results of their operations, at least one of which is known to all that listen,
-    and Python floats beside one. Only a ufunc with a scalar rule will do: where floats go in, it gives floats.
+    Expected are variables, tensors that are the only results of their operations, and Python floats; at least one
+    tensor is known to all that listen. The primitive must be a ufunc with a scalar rule or a product of matrices:
+    where floats go in, these give floats.
     """
     otherwise = primitive if otherwise is None else otherwise
-    if type(primitive) is not Elementwise or not isinstance(primitive.function, np.ufunc):
+    function = getattr(primitive, "function", None)
+    if not isinstance(function, np.ufunc) or (type(primitive) is not Elementwise and primitive is not MATMUL):
         return otherwise
-    return (_unary if primitive.function.nin == 1 else _binary)(primitive, primitive.function, otherwise)
+    return (_unary if function.nin == 1 else _binary)(primitive, function, otherwise)
 
 
 def _unary(primitive: Primitive, function: Callable, otherwise: Callable) -> Callable:
@@ -51,6 +54,10 @@ def _binary(primitive: Primitive, function: Callable, otherwise: Callable) -> Ca
     def call(x, y):
         listening = thread.recordings
         if listening and thread.overrides is None:
+            if type(x) is Variable:
+                x = x.read_value()
+            if type(y) is Variable:
+                y = y.read_value()
             if type(x) is Tensor:
                 a, first = x.node, x._array
                 if x.index or a is None:
@@ -83,10 +90,11 @@ def _binary(primitive: Primitive, function: Callable, otherwise: Callable) -> Ca
 def _enter_operators() -> None:
     for name, ufunc in (
         ("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide), ("pow", np.power),
-        ("neg", np.negative),
+        ("neg", np.negative), ("matmul", np.matmul),
     ):  # fmt: skip
         method = f"__{name}__"
-        setattr(Tensor, method, quick(ufunc_primitive(ufunc), getattr(Tensor, method)))
+        made = MATMUL if ufunc is np.matmul else ufunc_primitive(ufunc)
+        setattr(Tensor, method, quick(made, getattr(Tensor, method)))
 
 
 _enter_operators()

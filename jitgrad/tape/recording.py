@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 tick = itertools.count().__next__
@@ -173,7 +173,8 @@ def watch(node: Node, recording: Recording) -> None:
     if recording in node.recordings:
         return
     with _watching:  # tapes of other threads may watch the same variable
-        since = {r: number for r, number in (node.since or {}).items() if r.alive}
-        node.since = {**since, recording: tick()}
-        recordings = (*(r for r in node.recordings if r.alive), recording)
+        alive = [r for r in node.recordings if r.alive]
+        node.since = {r: node.since[r] for r in alive if node.since and r in node.since} if alive else {}
+        node.since[recording] = tick()
+        recordings = (*alive, recording)
         node.recordings = thread.recordings if recordings == thread.recordings else recordings

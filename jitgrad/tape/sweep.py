@@ -158,7 +158,7 @@ class Graph:
                         break
 
     def _only_watched(self, node: Node) -> bool:
-        """Whether the recording (all of them) was told to watch the result of `node`, and did not hear how it was made."""
+        """Whether the recording (all of them) was told to watch what `node` made, and did not hear how it was made."""
         if self.recording is not None:
             return self.recording in node.since
         return all(r in node.since for r in node.recordings)

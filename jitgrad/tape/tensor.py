@@ -128,7 +128,7 @@ class Tensor(Value):
 
     def __init__(self, array: Any, node: Node | None = None, index: int = 0):
         self._array = array
-        self.node = node
+        self.node: Any = node
         self.index = index
 
     @property
@@ -247,8 +247,9 @@ class Variable(Value):
 
     def read_value(self) -> Tensor:
         """Its value now, as a tensor that later assignments do not change."""
-        if self._trainable and thread.recordings and self._array.dtype.kind in "fc":
-            for recording in thread.recordings:
+        listening = thread.recordings
+        if listening and self.node.recordings is not listening and self._trainable and self._array.dtype.kind in "fc":
+            for recording in listening:
                 if recording.watches_variables:
                     self.watch(recording)
         return Tensor(self._array, self.node)
@@ -266,24 +267,31 @@ class Variable(Value):
         ArgumentError
             For another shape, or a kind of number that its dtype does not hold (floats for integers).
         """
-        array = owned(value)
-        if not np.can_cast(array.dtype, self._array.dtype, "same_kind"):
-            raise ArgumentError(f"cannot assign a value of dtype {array.dtype} to {self._name}, a {self._array.dtype}")
-        array = array.astype(self._array.dtype, copy=False)
-        if array.shape != self._array.shape:
-            raise ArgumentError(
-                f"cannot assign a value of shape {array.shape} to {self._name}, whose shape is {self._array.shape}"
-            )
-        self._replace(array)
+        self._replace(self._fitted(owned(value)))
         return self
+
+    def _fitted(self, array: np.ndarray) -> np.ndarray:
+        """`array` in the dtype of this variable, if it can be assigned."""
+        own = self._array
+        if array.dtype != own.dtype:
+            if not np.can_cast(array.dtype, own.dtype, "same_kind"):
+                raise ArgumentError(f"cannot assign a value of dtype {array.dtype} to {self._name}, a {own.dtype}")
+            array = array.astype(own.dtype)
+        if array.shape != own.shape:
+            raise ArgumentError(
+                f"cannot assign a value of shape {array.shape} to {self._name}, whose shape is {own.shape}"
+            )
+        return array
 
     def assign_add(self, delta: Any) -> Variable:
         """Add `delta` (broadcast to its shape)."""
-        return self.assign(self._array + _plain(delta))
+        self._replace(self._fitted(np.asarray(self._array + _plain(delta))))
+        return self
 
     def assign_sub(self, delta: Any) -> Variable:
         """Subtract `delta` (broadcast to its shape)."""
-        return self.assign(self._array - _plain(delta))
+        self._replace(self._fitted(np.asarray(self._array - _plain(delta))))
+        return self
 
     def _replace(self, array: np.ndarray) -> None:
         """Take over `array`, which nobody else may write. The old one may still be on a tape, so it is left alone."""

@@ -52,6 +52,13 @@ REDUCTIONS = {
         lambda x, **k: tf.sqrt(tf.math.reduce_variance(x, **k) + 1.0),
     ),
 }
+
+
+def _outer(x):
+    column = tf.reshape(x, (-1, 1))
+    return column * tf.transpose(column) + 5.0 * np.eye(column.shape[0])
+
+
 SHAPED = {  # of arrays with at least one axis
     "ravel": (np.ravel, lambda x: tf.reshape(x, (-1,))),
     "transpose": (np.transpose, tf.transpose),
@@ -72,8 +79,7 @@ SHAPED = {  # of arrays with at least one axis
              lambda x: tf.matmul(x, x, transpose_b=True) if len(x.shape) > 1 else x * tf.reduce_sum(x)),
     "einsum": (lambda x: np.einsum("...i,...i->...", x, x), lambda x: tf.einsum("...i,...i->...", x, x)),
     "norm": (lambda x: np.linalg.norm(np.ravel(x) + 3.0), lambda x: tf.norm(tf.reshape(x, (-1,)) + 3.0)),
-    "inverse": (lambda x: np.linalg.inv(np.multiply.outer(np.ravel(x), np.ravel(x)) + 5.0 * np.eye(x.size)),
-                lambda x: tf.linalg.inv(tf.reshape(x, (-1, 1)) * tf.reshape(x, (1, -1)) + 5.0 * np.eye(np.prod(x.shape)))),
+    "inverse": (lambda x: np.linalg.inv(np.outer(x, x) + 5.0 * np.eye(x.size)), lambda x: tf.linalg.inv(_outer(x))),
 }  # fmt: skip
 TABLE = {**UNARY, **BINARY, **REDUCTIONS, **SHAPED}
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -186,22 +187,29 @@ def backward(
 
 
 def rows(
-    target: Tensor, seeds: Iterable[np.ndarray], sources: Sequence[Tensor], recording: Recording
+    target: Tensor,
+    seeds: Callable[[], Iterator[np.ndarray]],
+    sources: Sequence[Tensor],
+    recording: Recording,
+    threads: int | None,
 ) -> list[list[Tensor | None]]:
-    """A backward sweep for each seed of one target; all of them count as meeting the structure once."""
-    compiled: Compiled | None = None
-    found: list[list[Tensor | None]] = []
-    for seed in seeds:
-        if not found and not thread.recordings:
-            compiled = _compiled(recording, [target], [seed], sources)
+    """A backward sweep for each seed of one target; all of them count as meeting the structure once.
+
+    `threads`: so many run at the same time if the sweep is compiled, by default one.
+    """
+    first = next(seeds(), None)
+    if first is not None and not thread.recordings:
+        compiled = _compiled(recording, [target], [first], sources)
         if compiled is not None:
+            nodes, run = recording.nodes, compiled.run
             try:
-                found.append(compiled.run(recording.nodes, [seed]))
-                continue
+                if threads is None or threads < 2:
+                    return [run(nodes, [seed]) for seed in seeds()]
+                with ThreadPoolExecutor(threads) as pool:
+                    return list(pool.map(lambda seed: run(nodes, [seed]), seeds()))
             except CHANGED:
-                compiled = None
-        found.append(sweep.backward([target], [seed], sources, recording))
-    return found
+                pass
+    return [sweep.backward([target], [seed], sources, recording) for seed in seeds()]
 
 
 def _compiled(

@@ -61,7 +61,18 @@ def running_product(a, axis):
     return out
 
 
+@_compiled
+def recurrence(c, x):
+    """``r[k] = c[k] + x[k] r[k - 1]`` along the first axis."""
+    out = c.copy()
+    flat, factors = out.reshape(c.shape[0], c.size // c.shape[0]), x.reshape(c.shape[0], c.size // c.shape[0])
+    for k in range(1, flat.shape[0]):
+        for j in range(flat.shape[1]):
+            flat[k, j] += factors[k, j] * flat[k - 1, j]
+    return out
+
+
 NAMES: dict[str, Any] = {
     "np": np, "math": math, "accumulate": accumulate, "stacked_product": stacked_product, "running_sum": running_sum,
-    "running_product": running_product,
+    "running_product": running_product, "recurrence": recurrence,
 }  # fmt: skip

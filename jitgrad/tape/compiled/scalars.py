@@ -11,15 +11,16 @@ import scipy.special
 from jitgrad.tape.compiled.tracing import Untraceable
 
 _OPERATORS = {
-    np.add: "+", np.subtract: "-", np.multiply: "*", np.true_divide: "/", np.equal: "==", np.not_equal: "!=", np.less: "<",
-    np.less_equal: "<=", np.greater: ">", np.greater_equal: ">=", np.bitwise_and: "&", np.bitwise_or: "|",
+    np.add: "+", np.subtract: "-", np.multiply: "*", np.true_divide: "/", np.equal: "==", np.not_equal: "!=",
+    np.less: "<", np.less_equal: "<=", np.greater: ">", np.greater_equal: ">=", np.bitwise_and: "&", np.bitwise_or: "|",
     np.bitwise_xor: "^", np.logical_and: "and", np.logical_or: "or",
 }  # fmt: skip
 
 _MATH = {
-    np.sin: "sin", np.cos: "cos", np.tan: "tan", np.arcsin: "asin", np.arccos: "acos", np.arctan: "atan", np.arctan2: "atan2",
-    np.sinh: "sinh", np.cosh: "cosh", np.tanh: "tanh", np.arcsinh: "asinh", np.arccosh: "acosh", np.arctanh: "atanh",
-    np.exp: "exp", np.expm1: "expm1", np.log: "log", np.log10: "log10", np.log1p: "log1p", np.sqrt: "sqrt",
+    np.sin: "sin", np.cos: "cos", np.tan: "tan", np.arcsin: "asin", np.arccos: "acos", np.arctan: "atan",
+    np.arctan2: "atan2", np.sinh: "sinh", np.cosh: "cosh", np.tanh: "tanh", np.arcsinh: "asinh", np.arccosh: "acosh",
+    np.arctanh: "atanh", np.exp: "exp", np.expm1: "expm1", np.log: "log", np.log10: "log10", np.log1p: "log1p",
+    np.sqrt: "sqrt",
     np.isnan: "isnan", np.isinf: "isinf", np.isfinite: "isfinite", np.hypot: "hypot", np.copysign: "copysign",
     scipy.special.erf: "erf", scipy.special.erfc: "erfc", scipy.special.gamma: "gamma", scipy.special.gammaln: "lgamma",
 }  # fmt: skip

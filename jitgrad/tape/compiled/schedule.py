@@ -6,7 +6,6 @@ matrices is a statement of its own. Operations go into the first loop that comes
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +15,8 @@ from numba.core.dispatcher import Dispatcher
 
 from jitgrad.tape.compiled import scalars
 from jitgrad.tape.compiled.tracing import Trace, Traced, Untraceable, static
-from jitgrad.tape.compiled.views import VIEWS, Access, Gather, Place, access, broadcast, indexed, source_value
+from jitgrad.tape.compiled.views import Access, Gather, Place, access, broadcast, indexed, source_value
+from jitgrad.tape.functions.cumulative import RECURRENCE
 from jitgrad.tape.functions.rearranging import SCATTER
 
 Shape = tuple[int, ...]
@@ -280,6 +280,8 @@ class Schedule:
             raise Untraceable(f"np.{ufunc.__name__} with keywords or several results")
         plain = [source_value(a) for a in args]
         *dtypes, out = scalars.loop_dtypes(ufunc, plain)
+        if out.kind in "iu" and out != np.int64:
+            raise Untraceable("arithmetic of integers that are not int64")  # in Numba it does not wrap around
         exponent = args[-1] if isinstance(args[-1], (int, float)) else None
 
         def write(*operands: str) -> str:
@@ -327,10 +329,10 @@ class Schedule:
         self._store(value, x, kept, mode)
 
     def einsum(self, value: Traced, subscripts: Any, *operands: Any, optimize: Any = False) -> None:
-        terms, arrow, result = str(subscripts).replace(" ", "").partition("->")
+        given, arrow, result = str(subscripts).replace(" ", "").partition("->")
         if not arrow or "." in subscripts:
             raise Untraceable("np.einsum without -> or with ...")
-        terms = terms.split(",")
+        terms = given.split(",")
         sizes = {
             label: n
             for t, o in zip(terms, operands, strict=True)
@@ -339,7 +341,7 @@ class Schedule:
         shape, rank = tuple(sizes.values()), {label: k for k, label in enumerate(sizes)}
         if np.prod(shape, dtype=float) > EINSUM:
             raise Untraceable("a large np.einsum")
-        found = []
+        found: list[Access | Number] = []
         for term, operand in zip(terms, operands, strict=True):
             seen = access(operand).through([Place(rank[label]) for label in term])
             found.append(Access(seen.source, in_loop(seen.places, shape)))
@@ -396,12 +398,18 @@ class Schedule:
         axis = 0 if axis is None else static(axis) % x.ndim
         self._solid(value, [x], f"{function}({{0}}, {axis})", transposed=False)
 
+    def recurrence(self, value: Traced, c: Any, x: Any) -> None:
+        if not c.shape == x.shape == value.value.shape or not c.dtype == x.dtype == value.value.dtype:
+            raise Untraceable("a recurrence of different shapes or dtypes")
+        self._solid(value, [c, x], "recurrence({0}, {1})", transposed=False)
+
 
 _OPERATIONS: dict[Any, Callable[..., None]] = {
     "astype": Schedule.cast, np.where: Schedule.where, np.sum: Schedule.sum, np.prod: Schedule.prod,
     np.max: Schedule.max, np.min: Schedule.min, np.einsum: Schedule.einsum, SCATTER: Schedule.scatter,
     np.concatenate: Schedule.concatenate, np.stack: Schedule.stack, np.matmul: Schedule.matmul, np.dot: Schedule.matmul,
     np.reshape: Schedule.reshape, np.cumsum: Schedule.cumsum, np.cumprod: Schedule.cumprod,
+    RECURRENCE: Schedule.recurrence,
 }  # fmt: skip
 
 

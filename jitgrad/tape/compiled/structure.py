@@ -49,7 +49,7 @@ def key_of(
             return None
         described.append(other)
     asked = [t.index for t in targets], [s.index for s in sources], [(type(s), s.dtype, s.flags.num) for s in seeds]
-    return code, tuple(described), *map(tuple, asked)
+    return code, tuple(described), *[tuple(a) for a in asked]
 
 
 def _leaf(node: Node, recording: Recording, nodes: Sequence[Node], first: int) -> Any:
@@ -62,5 +62,5 @@ def _leaf(node: Node, recording: Recording, nodes: Sequence[Node], first: int) -
         return OPAQUE  # an operation of this recording that it does not keep
     if watched and node.since and node.since.get(recording, 0) > first:
         # operations before that took it for a constant
-        watched = sum(n.number < node.since[recording] for n in nodes)
+        watched = "since", sum(n.number < node.since[recording] for n in nodes)
     return type(out), out.dtype, out.shape, out.flags.num, watched

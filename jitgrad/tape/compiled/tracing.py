@@ -1,7 +1,7 @@
 """The backward program: what the pullbacks of a recorded program do to its saved values.
 
-The ordinary sweep runs once with `Traced` values in place of arrays. They hold the arrays, so that shapes and dtypes are
-those of the real sweep, and write down each NumPy function that is applied to them. Whatever would look at their
+The ordinary sweep runs once with `Traced` values in place of arrays. They hold the arrays, so that shapes and dtypes
+are those of the real sweep, and write down each NumPy function that is applied to them. Whatever would look at their
 content (`bool`, `float`, conversion to an array, writing) raises `Untraceable`: a program whose pullbacks do so stays
 with NumPy. What the pullbacks compute from shapes alone becomes a constant of the program.
 """
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.tape.functions.cumulative import RECURRENCE
 from jitgrad.tape.functions.rearranging import SCATTER
 from jitgrad.tape.primitive import Primitive
 from jitgrad.tape.recording import Node, Recording, only, thread
@@ -22,6 +23,8 @@ from jitgrad.tape.tensor import Tensor
 
 LARGEST = 1200
 """Programs with more operations are not compiled."""
+WHOLE = (SCATTER, RECURRENCE)
+"""The primitives that are operations of a backward program; of others, what they do is written down."""
 
 
 class Untraceable(Exception):
@@ -172,8 +175,8 @@ class Trace:
         """What `function` gives; written down as `operation` if a traced value is among its arguments."""
         if not any(isinstance(leaf, Traced) for leaf in _leaves((*args, *kwargs.values()))):
             return function(*args, **kwargs)
-        if isinstance(operation, Primitive) and operation is not SCATTER:
-            return function(*args, **kwargs)  # written with NumPy's functions too, as a rule
+        if isinstance(operation, Primitive) and operation not in WHOLE:
+            return function(*args, **kwargs)
         if operation in _REWRITTEN:
             found = _REWRITTEN[operation](*args, **kwargs)
             if found is not NotImplemented:
@@ -206,7 +209,7 @@ class Trace:
 
 
 # ----- functions written with others ----------------------------------------------------------------
-def _ravel(a: Any, order: str = "C") -> Any:
+def _ravel(a: Any, order: Any = "C") -> Any:
     return np.reshape(a, (-1,), order=order)
 
 
@@ -244,11 +247,11 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
 
 def _tril(m: Any, k: int = 0) -> Any:
-    return np.where(np.tri(*m.shape[-2:], k=k, dtype=bool), m, 0.0)
+    return np.where(np.tri(m.shape[-2], m.shape[-1], k, bool), m, 0.0)
 
 
 def _triu(m: Any, k: int = 0) -> Any:
-    return np.where(np.tri(*m.shape[-2:], k=k - 1, dtype=bool), 0.0, m)
+    return np.where(np.tri(m.shape[-2], m.shape[-1], k - 1, bool), 0.0, m)
 
 
 def _matmul(a: Any, b: Any) -> Any:

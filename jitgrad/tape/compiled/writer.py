@@ -1,7 +1,7 @@
 """The text of a backward program: a function of its saved values and seeds that Numba compiles.
 
-Sizes of arrays come from the arguments, and numbers other than small ones are arguments. So programs that differ in sizes
-only have the same text, and share what was compiled.
+Sizes of arrays come from the arguments, and numbers other than small ones are arguments. So programs that differ in
+sizes only have the same text, and share what was compiled.
 """
 
 from __future__ import annotations

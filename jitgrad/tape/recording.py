@@ -129,6 +129,8 @@ class Recording:
         # Latest first: a chain of nodes that held each other would be freed recursively from its end.
         while nodes:
             node = nodes.pop()
+            if sys.getrefcount(node) == 2:  # it goes now
+                continue
             if len(node.recordings) == 1 or not any(r.alive for r in node.recordings):
                 node.args = node.signature = ()
                 node.kwargs = node.out = None

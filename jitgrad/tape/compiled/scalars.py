@@ -27,7 +27,7 @@ _MATH = {
 
 _SAME = {
     np.exp2, np.log2, np.floor, np.ceil, np.trunc, np.rint, np.sign, np.maximum, np.minimum, np.fmax, np.fmin, np.cbrt,
-    np.logaddexp, np.logaddexp2, np.remainder, np.fmod, np.floor_divide, np.deg2rad, np.rad2deg, np.signbit, np.degrees,
+    np.logaddexp, np.logaddexp2, np.remainder, np.fmod, np.deg2rad, np.rad2deg, np.signbit, np.degrees,
     np.radians,
 }  # fmt: skip
 

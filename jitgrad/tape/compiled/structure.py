@@ -32,9 +32,8 @@ def key_of(
         return None
     numbers: dict[Any, int] = dict(zip(nodes, range(size), strict=True))
     number = numbers.setdefault
-    parts = list(chain.from_iterable(map(_signature, nodes)))
     ends = [t.node for t in targets] + [s.node for s in sources]
-    parts += ends
+    parts = chain(chain.from_iterable(map(_signature, nodes)), ends)
     code = tuple(map(number, parts, count(size)))
     first = nodes[0].number
     described = []

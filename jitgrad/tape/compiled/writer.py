@@ -316,7 +316,9 @@ class _Writer:
         for n, size in self._sizes.items():
             found = (f"{name}.shape[{shape.index(n)}]" for name, shape in shapes.items() if n in shape)
             start.append(f"{size} = {next(found, n)}")
-        lines = [*start, *self.lines, f"return {''.join(r + ', ' for r in returned) or '()'}"]
+        # Numba does not know how Python 3.11 makes a tuple of more than 30
+        tuples = [f"({''.join(r + ', ' for r in returned[k : k + 25])})" for k in range(0, len(returned), 25)]
+        lines = [*start, *self.lines, f"return {' + '.join(tuples) or '()'}"]
         parameters = [*self._inputs, *self._packs, *self._values]
         source = "\n".join([f"def backward({', '.join(parameters)}):", *("    " + line for line in lines)]) + "\n"
         kernels = {

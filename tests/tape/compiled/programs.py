@@ -62,5 +62,6 @@ PROGRAMS: dict[str, tuple[Callable, list[np.ndarray]]] = {
     # dtypes
     "single precision": (lambda x, y: np.sum(np.tanh(x @ y) * 0.3), [A.astype(np.float32), B.astype(np.float32)]),
     "mixed precision": (lambda x, y: np.sum(x * y), [A.astype(np.float32), A]),
+    "many sources": (lambda *xs: np.sum(np.tanh(np.stack(xs)) ** 2), [V + 0.1 * k for k in range(40)]),
     "unconnected": (lambda x, y: np.sum(x * x), [A, B]),
 }

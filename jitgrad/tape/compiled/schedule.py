@@ -333,17 +333,20 @@ class Schedule:
         if not arrow or "." in subscripts:
             raise Untraceable("np.einsum without -> or with ...")
         terms = given.split(",")
-        sizes = {
-            label: n
-            for t, o in zip(terms, operands, strict=True)
-            for label, n in zip(t, source_value(o).shape, strict=True)
-        }
+        shapes = [source_value(o).shape for o in operands]
+        sizes: dict[str, int] = {}
+        for term, dims in zip(terms, shapes, strict=True):
+            for label, n in zip(term, dims, strict=True):
+                sizes[label] = n if sizes.get(label, 1) == 1 else sizes[label]
         shape, rank = tuple(sizes.values()), {label: k for k, label in enumerate(sizes)}
         if np.prod(shape, dtype=float) > EINSUM:
             raise Untraceable("a large np.einsum")
         found: list[Access | Number] = []
-        for term, operand in zip(terms, operands, strict=True):
-            seen = access(operand).through([Place(rank[label]) for label in term])
+        for term, operand, dims in zip(terms, operands, shapes, strict=True):
+            # An axis of length 1 broadcasts.
+            seen = access(operand).through(
+                [Place(None) if n == 1 else Place(rank[label]) for label, n in zip(term, dims, strict=True)]
+            )
             found.append(Access(seen.source, in_loop(seen.places, shape)))
         places = in_loop([Place(rank[label]) for label in result], shape)
         item = Item(value, found, [value.value.dtype] * len(found), lambda *x: " * ".join(x), places, "+=")

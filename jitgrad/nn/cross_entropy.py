@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,11 @@ def log_softmax(logits: Any, axis: Any = -1) -> Any:
 
 # ----- cross entropy --------------------------------------------------------------------------------
 def _cross_entropy(logits, labels, axis):
+    if axis in (-1, logits.ndim - 1) and logits.dtype == labels.dtype and logits.dtype.kind == "f":
+        shape, classes = logits.shape[:-1], logits.shape[-1]
+        count = math.prod(shape)
+        rows = logits.reshape(count, classes), labels.reshape(count, classes)
+        return kernels.cross_entropy(*rows).reshape(shape)[()]
     with np.errstate(invalid="ignore"):
         terms = labels * _log_softmax(logits, axis)
     # A class of label 0 does not count, even where its probability is 0.
@@ -97,8 +103,8 @@ def _sparse_cross_entropy(logits, labels):
 
 
 def _sparse_cross_entropy_pull(ct, out, logits, labels):
-    target = np.zeros(logits.shape, logits.dtype)
-    np.put_along_axis(target, np.expand_dims(labels, -1), 1, -1)
+    classes = np.arange(logits.shape[-1])
+    target = np.equal(np.expand_dims(labels, -1), classes).astype(logits.dtype)
     return np.expand_dims(ct, -1) * (_SOFTMAX(logits, axis=-1) - target)
 
 

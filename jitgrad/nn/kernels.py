@@ -86,3 +86,29 @@ def sparse_cross_entropy(logits, labels):
             total += np.exp(logits[i, k] - largest)
         out[i] = np.log(total) - (logits[i, labels[i]] - largest)
     return out
+
+
+@njit(cache=True, nogil=True)
+def cross_entropy(logits, labels):
+    """``-sum(labels * log_softmax(logits))`` of each row, where a class of label 0 does not count.
+
+    Parameters
+    ----------
+    logits, labels : arrays of shape (n, classes), of one dtype
+    """
+    n, classes = logits.shape
+    out = np.empty(n, logits.dtype)
+    zero = logits.dtype.type(0.0)
+    for i in range(n):
+        largest = logits.dtype.type(-np.inf)
+        for k in range(classes):
+            largest = max(largest, logits[i, k])
+        mass = zero
+        for k in range(classes):
+            mass += np.exp(logits[i, k] - largest)
+        log_mass, total = np.log(mass), zero
+        for k in range(classes):
+            if labels[i, k] != 0:
+                total -= labels[i, k] * (logits[i, k] - largest - log_mass)
+        out[i] = total
+    return out

@@ -69,8 +69,14 @@ def _reduction(name: str, function: Any, pull: Any) -> Primitive:
     return Primitive(name, lambda a, axis, keepdims: function(a, axis=axis, keepdims=keepdims), (pull,))
 
 
-_SUM = _reduction("Sum", np.sum, _sum_a)
-_MEAN = _reduction("Mean", np.mean, _mean_a)
+def _mean(a, axis, keepdims):
+    if axis is None and not keepdims and a.dtype.char in "fd" and a.size:
+        return np.add.reduce(a, axis=None) / a.dtype.type(a.size)  # np.mean, without its detours
+    return np.mean(a, axis=axis, keepdims=keepdims)
+
+
+_SUM = _reduction("Sum", np.add.reduce, _sum_a)
+_MEAN = Primitive("Mean", _mean, (_mean_a,))
 _PROD = _reduction("Prod", np.prod, _prod_a)
 
 
@@ -83,6 +89,8 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=
 
 @handles(np.mean)
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
+    if axis is dtype is out is None and where is True and not keepdims:
+        return _MEAN(operand(a), None, False)
     refuse("np.mean", out=out)
     if where is not True:
         a, number = operand(a), np.sum(np.broadcast_to(plain(where), np.shape(plain(a))), axis, keepdims=keepdims)

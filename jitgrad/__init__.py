@@ -28,7 +28,9 @@ __all__ = [
 ]  # fmt: skip
 
 if TYPE_CHECKING:
-    from jitgrad import nn, optim, tape
+    from jitgrad import nn as nn
+    from jitgrad import optim as optim
+    from jitgrad import tape as tape
     from jitgrad.tape import (
         ForwardAccumulator,
         GradientTape,

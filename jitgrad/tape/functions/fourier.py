@@ -107,11 +107,13 @@ def _complex(step: Any) -> Callable:
 
 
 def _from_real(a: Any, lines: list, norm: Any) -> Any:
-    return _each(np.fft.fft, np.fft.rfft(a, *lines[-1], norm), lines[-2::-1], norm)
+    n, axis = lines[-1]
+    return _each(np.fft.fft, np.fft.rfft(a, n, axis, norm), lines[-2::-1], norm)
 
 
 def _to_real(a: Any, lines: list, norm: Any) -> Any:
-    return np.fft.irfft(_each(np.fft.ifft, a, lines[:-1], norm), *lines[-1], norm)
+    n, axis = lines[-1]
+    return np.fft.irfft(_each(np.fft.ifft, a, lines[:-1], norm), n, axis, norm)
 
 
 def _several(name: str, default: Any, act: Callable) -> Callable:

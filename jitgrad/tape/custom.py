@@ -184,6 +184,16 @@ def recompute_grad(f: Callable) -> Callable:
     Returns
     -------
     callable
+
+    Examples
+    --------
+    >>> import jitgrad
+    >>> import numpy as np
+    >>> x = jitgrad.Variable([0.0, 1.0])
+    >>> with jitgrad.GradientTape() as tape:
+    ...     y = jitgrad.recompute_grad(lambda v: np.sum(np.exp(v) ** 2))(x)
+    >>> tape.gradient(y, x).numpy().round(3)
+    array([ 2.   , 14.778])
     """
     name = getattr(f, "__name__", "recompute_grad")
 

@@ -166,10 +166,9 @@ def described(arg: Any, exact: bool = False) -> Any:
         return kind, arg
     if kind is np.ndarray and not exact:
         return kind, arg.dtype, arg.shape, arg.flags.num
-    if kind in (tuple, list):
-        return kind, *[described(a, exact) for a in arg]
-    if kind is slice:
-        return kind, *[described(a, exact) for a in (arg.start, arg.stop, arg.step)]
+    if kind in (tuple, list, slice):
+        parts = [described(a, exact) for a in ((arg.start, arg.stop, arg.step) if kind is slice else arg)]
+        return OPAQUE if OPAQUE in parts else (kind, *parts)
     return kind if arg is Ellipsis else OPAQUE
 
 

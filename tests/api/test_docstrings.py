@@ -10,7 +10,10 @@ import pytest
 
 import jitgrad as jg
 
-MODULES = ["api.checking", "api.custom", "api.jacobians", "api.source", "api.transforms", "backend.digest"]
+MODULES = [
+    "api.checking", "api.custom", "api.jacobians", "api.source", "api.transforms", "backend.digest",
+    "tape.compiled.cache", "tape.custom", "tape.forward", "tape.gradient_tape", "tape.graph", "tape.tensor",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MODULES)

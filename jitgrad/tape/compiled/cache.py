@@ -23,7 +23,8 @@ from jitgrad.tape.recording import Node, Recording, thread
 from jitgrad.tape.tensor import Tensor
 
 CHANGED = (TypeError, BufferError)
-"""What a compiled program raises for values that are in memory in another way than when it was compiled."""
+"""What a compiled program raises for values that are in memory in another way than when it was compiled, or for one
+variable with several values."""
 
 STRUCTURES = 1024
 """How many structures are remembered."""
@@ -92,10 +93,11 @@ class Compiled:
     Parameters
     ----------
     written : Written
-    constants : list of ndarray
+    trace : Trace
+        What it was written from.
     """
 
-    def __init__(self, written: Written, constants: Sequence[np.ndarray]):
+    def __init__(self, written: Written, trace: Trace):
         self.source = written.source
         self.function = _function(written)
         names = {"function": self.function, "Tensor": Tensor, "frombuffer": np.frombuffer, "join": bytearray().join}
@@ -106,7 +108,7 @@ class Compiled:
                 text = f"frombuffer(join(({', '.join(map(_found, origins))})), d{k})"
                 texts.append(f"{text}.reshape(s{k})" if len(rest[1]) > 1 else text)
             elif kind in ("number", "constant"):
-                names[f"c{k}"] = rest[0] if kind == "number" else constants[rest[0]]
+                names[f"c{k}"] = rest[0] if kind == "number" else trace.constants[rest[0]]
                 texts.append(f"c{k}")
             else:
                 texts.append(_found((kind, *rest)))
@@ -124,7 +126,10 @@ class Compiled:
             else:
                 names[f"r{k}"] = result
                 results.append(f"Tensor(r{k}.copy())")
-        text = f"def run(nodes, seeds):\n    found = function({', '.join(texts)})\n    return [{', '.join(results)}]\n"
+        read = {origin for kind, *rest in written.arguments for origin in (rest[2] if kind == "pack" else [(kind, *rest)])}
+        changed = " or ".join(f"{_found(a)} is not {_found(b)}" for a, b in trace.same if a in read)
+        check = f"    if {changed}:\n        raise TypeError\n" if changed else ""
+        text = f"def run(nodes, seeds):\n{check}    found = function({', '.join(texts)})\n    return [{', '.join(results)}]\n"
         exec(text, names)
         self.run: Callable[[Sequence[Node], Sequence[Any]], list[Tensor | None]] = names["run"]  # type: ignore[assignment]
 
@@ -243,7 +248,7 @@ def _made(
     # Whatever goes wrong here: the sweep under NumPy gives the result, or the error.
     try:
         trace = Trace(recording, targets, seeds, sources)
-        compiled = Compiled(write(trace), trace.constants)
+        compiled = Compiled(write(trace), trace)
         compiled.function.disable_compile(False)
         compiled.run(recording.nodes, seeds)
         compiled.function.disable_compile()

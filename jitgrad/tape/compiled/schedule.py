@@ -292,7 +292,9 @@ class Schedule:
 
     def _kernel(self, value: Traced, kernel: Dispatcher, args: Sequence[Any]) -> None:
         dtype = value.value.dtype
-        dtypes = [dtype if isinstance(a, (int, float)) else np.result_type(source_value(a)) for a in args]
+        plain = [source_value(a) for a in args]
+        joint = np.result_type(*plain)  # of Python's numbers too, which take the precision of the others
+        dtypes = [joint if type(x) in (int, float) else np.result_type(x) for x in plain]
         self._compute(value, args, dtypes, lambda *x: f"np.{dtype.name}({kernel.py_func.__name__}({', '.join(x)}))")
 
     def cast(self, value: Traced, x: Any, dtype: Any) -> None:
@@ -377,6 +379,8 @@ class Schedule:
         first, second = source_value(a), source_value(b)
         if first.dtype != second.dtype or first.dtype.kind != "f":
             raise Untraceable("a product of matrices of different dtypes")
+        if value.function is np.dot and max(first.ndim, second.ndim) > 2:
+            raise Untraceable("np.dot of stacks of matrices")
         if max(first.ndim, second.ndim) <= 2:
             self._solid(value, [a, b], "np.dot({0}, {1})")
         elif first.ndim == second.ndim and first.shape[:-2] == second.shape[:-2]:

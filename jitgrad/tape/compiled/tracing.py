@@ -117,6 +117,8 @@ class Trace:
         with further keys into tuples, of node `i` of the recording; ``("seed", k)``; or ``("constant", k)``.
     constants : list of ndarray
         What the pullbacks made of shapes.
+    same : list of (tuple, tuple)
+        Origins at which the same array has to be.
     results : list of (Traced, ndarray, NumPy scalar or None)
         The cotangents of the sources.
     """
@@ -127,10 +129,11 @@ class Trace:
         self.steps: list[Traced] = []
         self.inputs: dict[Any, Traced] = {}
         self.constants: list[np.ndarray] = []
+        self.same: list[tuple[tuple, tuple]] = []
         self._known: dict[Any, Any] = {}
         self._places = {node: k for k, node in enumerate(recording.nodes)}
         graph = Graph([t for t in targets if t.node is not None], sources, recording)
-        given = [self._input(("seed", k), ("seed", k), np.asarray(seed)) for k, seed in enumerate(seeds)]
+        given = [self._input(("seed", k), ("seed", k), seed) for k, seed in enumerate(seeds)]
         before, thread.trace = thread.trace, self
         try:
             with only(()):
@@ -160,7 +163,13 @@ class Trace:
         origin: tuple = ("operand", place, k)
         if made_by is not None:
             origin = ("out", made_by, arg.index) if type(arg.node.out) is tuple else ("out", made_by)
-        return self._input((arg.node, arg.index), origin, arg._array)
+        found = self._input((arg.node, arg.index), origin, arg._array)
+        if made_by is None and found.origin != origin:
+            # a variable that is assigned to has several values under one node
+            if found.value is not arg._array:
+                raise Untraceable("a variable that was assigned to in between")
+            self.same.append((found.origin, origin))
+        return found
 
     def _constant(self, arg: Any, origin: tuple) -> Any:
         """A constant with its floats and arrays as inputs; what else there is belongs to the structure."""

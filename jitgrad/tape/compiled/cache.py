@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numba import njit
 from jitgrad.backend import linecode
 from jitgrad.tape import sweep
 from jitgrad.tape.compiled import helpers
+from jitgrad.tape.compiled.policy import Account, Met
 from jitgrad.tape.compiled.structure import key_of
 from jitgrad.tape.compiled.tracing import Trace
 from jitgrad.tape.compiled.writer import Written, write
@@ -55,11 +57,13 @@ class compile_after:
     Parameters
     ----------
     count : int or None
-        1: at once; None: never. The setting is 3 at the start. It holds for all threads.
+        1: at once; None: never. It holds for all threads.
 
     Notes
     -----
-    It takes effect when it is called; used as a context, the setting before is restored at the end.
+    It takes effect when it is called; used as a context, the setting before is restored at the end. At the start the
+    count is 3, and structures that take long to compile wait until that pays (`jitgrad.tape.compiled.policy`); a
+    count that is set holds whatever it costs.
 
     Examples
     --------
@@ -73,18 +77,19 @@ class compile_after:
     """
 
     current: int | None = 3
+    patient = True  # whether the account has a say
 
     def __init__(self, count: int | None):
         if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
             raise ValueError(f"compile_after takes a positive integer or None, not {count!r}")
-        self._before = compile_after.current
-        compile_after.current = count
+        self._before = compile_after.current, compile_after.patient
+        compile_after.current, compile_after.patient = count, False
 
     def __enter__(self) -> compile_after:
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        compile_after.current = self._before
+        compile_after.current, compile_after.patient = self._before
 
 
 class Compiled:
@@ -126,11 +131,13 @@ class Compiled:
             else:
                 names[f"r{k}"] = result
                 results.append(f"Tensor(r{k}.copy())")
-        read = {origin for kind, *rest in written.arguments for origin in (rest[2] if kind == "pack" else [(kind, *rest)])}
+        read = {
+            origin for kind, *rest in written.arguments for origin in (rest[2] if kind == "pack" else [(kind, *rest)])
+        }
         changed = " or ".join(f"{_found(a)} is not {_found(b)}" for a, b in trace.same if a in read)
         check = f"    if {changed}:\n        raise TypeError\n" if changed else ""
-        text = f"def run(nodes, seeds):\n{check}    found = function({', '.join(texts)})\n    return [{', '.join(results)}]\n"
-        exec(text, names)
+        text = f"    found = function({', '.join(texts)})\n    return [{', '.join(results)}]\n"
+        exec(f"def run(nodes, seeds):\n{check}{text}", names)
         self.run: Callable[[Sequence[Node], Sequence[Any]], list[Tensor | None]] = names["run"]  # type: ignore[assignment]
 
 
@@ -158,7 +165,8 @@ class Refused:
 
 
 _lock = threading.Lock()
-_seen: Bounded = Bounded()  # by hash: keys would keep alive what they hold
+_met: Bounded = Bounded()  # by hash: keys would keep alive what they hold
+account = Account()
 _structures: Bounded = Bounded()
 _functions: Bounded = Bounded()  # by source
 
@@ -166,7 +174,7 @@ _functions: Bounded = Bounded()  # by source
 def clear() -> None:
     """Forget all structures."""
     with _lock:
-        _seen.clear()
+        _met.clear()
         _structures.clear()
         _functions.clear()
 
@@ -182,12 +190,17 @@ def backward(
     """As `sweep.backward`, compiled where the structure is met often."""
     if not thread.recordings:
         seeds = [plain(seed) for seed in seeds]
-        compiled = _compiled(recording, targets, seeds, sources)
-        if compiled is not None:
+        found = _compiled(recording, targets, seeds, sources)
+        if type(found) is Compiled:
             try:
-                return compiled.run(recording.nodes, seeds)
+                return found.run(recording.nodes, seeds)
             except CHANGED:
                 pass
+        elif type(found) is Met:
+            begin = perf_counter()
+            gradients = sweep.backward(targets, seeds, sources, recording)
+            account.sweep(found, perf_counter() - begin)
+            return gradients
     return sweep.backward(targets, seeds, sources, recording)
 
 
@@ -204,9 +217,9 @@ def rows(
     """
     first = next(seeds(), None)
     if first is not None and not thread.recordings:
-        compiled = _compiled(recording, [target], [first], sources)
-        if compiled is not None:
-            nodes, run = recording.nodes, compiled.run
+        found = _compiled(recording, [target], [first], sources)
+        if type(found) is Compiled:
+            nodes, run = recording.nodes, found.run
             try:
                 if threads is None or threads < 2:
                     return [run(nodes, [seed]) for seed in seeds()]
@@ -214,13 +227,18 @@ def rows(
                     return list(pool.map(lambda seed: run(nodes, [seed]), seeds()))
             except CHANGED:
                 pass
+        elif type(found) is Met:
+            begin = perf_counter()
+            swept = [sweep.backward([target], [seed], sources, recording) for seed in seeds()]
+            account.sweep(found, perf_counter() - begin)
+            return swept
     return [sweep.backward([target], [seed], sources, recording) for seed in seeds()]
 
 
 def _compiled(
     recording: Recording, targets: Sequence[Tensor], seeds: Sequence[Any], sources: Sequence[Tensor]
-) -> Compiled | None:
-    """What to run for this structure, if it is compiled or to be compiled now."""
+) -> Compiled | Met | None:
+    """What to run for this structure, if it is compiled or to be compiled now; else how it was met, or None."""
     after = compile_after.current
     if after is None:
         return None
@@ -230,14 +248,21 @@ def _compiled(
     found = _structures.use(key)
     if found is None:
         digest = hash(key)
-        count = (_seen.use(digest) or 0) + 1
-        _seen.enter(digest, count)
-        if count < after or not _lock.acquire(blocking=False):
-            return None
+        met = _met.use(digest)
+        if met is None:
+            met = Met()
+            _met.enter(digest, met)
+        met.count += 1
+        if met.count < after or (compile_after.patient and not account.allows(met, recording.nodes)):
+            return met
+        if not _lock.acquire(blocking=False):
+            return met
+        begin = perf_counter()
         try:
             found = _made(recording, targets, seeds, sources)
             _structures.enter(key, found)
         finally:
+            account.compiled += perf_counter() - begin
             _lock.release()
     return found if type(found) is Compiled else None
 

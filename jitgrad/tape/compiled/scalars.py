@@ -83,6 +83,8 @@ def loop_dtypes(ufunc: np.ufunc, operands: Sequence[Any]) -> list[np.dtype]:
         raise Untraceable(str(error)) from None
     if ufunc is np.invert and found[0] != np.bool_:
         raise Untraceable("np.invert of integers")
+    if ufunc in (np.add, np.multiply) and found[-1] == np.bool_:
+        raise Untraceable("arithmetic of booleans")  # in Numba it gives integers
     if ufunc in (np.logical_and, np.logical_or, np.logical_not):
         found = [np.dtype(bool)] * len(found)
     return found

@@ -6,6 +6,7 @@ matrices is a statement of its own. Operations go into the first loop that comes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,8 @@ from jitgrad.tape.functions.rearranging import SCATTER
 Shape = tuple[int, ...]
 EINSUM = 10**6
 """Larger ones stay with NumPy: a loop over all indices is no way to do them."""
+LONG = 512
+"""Sums of more terms than this are added up in double precision: one after the other, they would lose digits."""
 FILLS = {np.zeros_like: 0.0, np.ones_like: 1.0}
 
 
@@ -109,6 +112,8 @@ class Schedule:
         The step before which a value that is stored into is to be made.
     modes : dict of Traced to str
         How such a value is stored into.
+    wide : set of Traced
+        Sums of single precision that are added up in double precision.
     results : list
         For each result None, a constant array, or the traced value that is it.
     """
@@ -119,6 +124,7 @@ class Schedule:
         self.stored: set[Traced] = set()
         self.starts: dict[Traced, int] = {}
         self.modes: dict[Traced, str] = {}
+        self.wide: set[Traced] = set()
         self._position: dict[Traced, int] = {}
         self._ready: dict[Traced, int] = {}  # position after which a value that no loop computes is there
         live = _live(trace)
@@ -329,6 +335,13 @@ class Schedule:
         axes = range(x.ndim) if axis is None else [int(a) % x.ndim for a in np.atleast_1d(static(axis))]
         kept = [Place(None) if k in axes else Place(k) for k in range(x.ndim) if keepdims or k not in axes]
         self._store(value, x, kept, mode)
+        if mode == "+=":
+            self._widen(value, x.size)
+
+    def _widen(self, value: Traced, terms: int) -> None:
+        """Note how a sum of so many terms for all its elements is to be added up."""
+        if value.value.dtype == np.float32 and (not squeezed(value.value.shape) or terms > LONG * value.value.size):
+            self.wide.add(value)
 
     def einsum(self, value: Traced, subscripts: Any, *operands: Any, optimize: Any = False) -> None:
         given, arrow, result = str(subscripts).replace(" ", "").partition("->")
@@ -355,9 +368,11 @@ class Schedule:
         step = self._put(item, squeezed(shape))
         self.starts[value] = self._ready[value] = step
         self.modes[value] = "+="
+        self._widen(value, math.prod(shape))
 
     def scatter(self, value: Traced, ct: Any, shape: Shape, index: Any) -> None:
         self._store(value, ct, indexed(tuple(static(shape)), index), "+=")
+        self._widen(value, np.size(source_value(ct)))
 
     def concatenate(self, value: Traced, arrays: Sequence[Any], axis: Any = 0) -> None:
         if axis is None:
@@ -379,8 +394,6 @@ class Schedule:
         first, second = source_value(a), source_value(b)
         if first.dtype != second.dtype or first.dtype.kind != "f":
             raise Untraceable("a product of matrices of different dtypes")
-        if value.function is np.dot and max(first.ndim, second.ndim) > 2:
-            raise Untraceable("np.dot of stacks of matrices")
         if max(first.ndim, second.ndim) <= 2:
             self._solid(value, [a, b], "np.dot({0}, {1})")
         elif first.ndim == second.ndim and first.shape[:-2] == second.shape[:-2]:

@@ -165,14 +165,17 @@ class _Writer:
         self.lines += ["    " * k + head for k, head in enumerate(heads)]
         self.lines += ["    " * len(heads) + line for line in body]
         for item in loop.items:
-            if item.places is not None and self._is_single_sum(item.target):
-                self.lines.append(f"{self._name(item.target, 'v')} = np.float32({self._name(item.target, 'v')})")
+            if item.target in self.schedule.wide:
+                if squeezed(item.target.value.shape):
+                    self.lines.append(f"{self._array(item.target)} = {self._array(item.target)}.astype(np.float32)")
+                else:
+                    self.lines.append(f"{self._name(item.target, 'v')} = np.float32({self._name(item.target, 'v')})")
 
     def _begin(self, target: Traced) -> None:
         """Make what is stored into."""
         value, mode = target.value, self.schedule.modes[target]
         start = {"*=": "1", "max": "-np.inf", "min": "np.inf"}.get(mode, "0")
-        dtype = np.dtype(np.float64) if self._is_single_sum(target) else value.dtype
+        dtype = np.dtype(np.float64) if target in self.schedule.wide else value.dtype
         if squeezed(value.shape):
             made = f"np.full({self._shape(value.shape)}, np.{dtype.name}({start}))"
             if start == "0":
@@ -181,14 +184,6 @@ class _Writer:
         else:
             self.lines.append(f"{self._name(target, 'v')} = np.{dtype.name}({start})")
 
-    def _is_single_sum(self, target: Traced) -> bool:
-        """Whether it is one number of single precision, which is added up in double precision."""
-        return (
-            target.value.dtype == np.float32
-            and not squeezed(target.value.shape)
-            and self.schedule.modes[target] == "+="
-        )
-
     def _stored(self, item: Item, text: str, loop: Loop, flat: bool) -> str:
         assert item.places is not None
         if squeezed(item.target.value.shape):
@@ -196,7 +191,8 @@ class _Writer:
         else:
             element = self._name(item.target, "v")
             if item.mode == "+=" and item.target.value.dtype.kind == "f":
-                return f"{element} = accumulate({element}, {'np.float64' * self._is_single_sum(item.target)}({text}))"
+                wide = "np.float64" * (item.target in self.schedule.wide)
+                return f"{element} = accumulate({element}, {wide}({text}))"
         if item.mode in ("max", "min"):
             return f"{element} = np.{item.mode}imum({element}, {text})"
         return f"{element} {item.mode} {text}"

@@ -24,6 +24,13 @@ class Maker:
     numbers : int
         Seed of the constants; with another one the program has the same structure.
     dtype : dtype
+
+    Attributes
+    ----------
+    pool : list
+        What was given and what was made, the latest last.
+    stops : bool
+        Whether some gradient was stopped.
     """
 
     def __init__(self, structure: int, numbers: int, dtype: Any = np.float64):
@@ -31,6 +38,7 @@ class Maker:
         self.numbers = np.random.default_rng(numbers)
         self.dtype = dtype
         self.pool: list[Any] = []
+        self.stops = False
 
     def run(self, values: list[Any], length: int) -> None:
         self.pool += values
@@ -41,8 +49,13 @@ class Maker:
         """One more operation on values of the pool; what cannot be done with their shapes is left out."""
         families = (unary, unary, binary, binary, reduced, moved, moved, indexed, indexed, joined, product, other)
         family = families[self.choose.integers(len(families))]
-        made = family(self, self.pick())
+        try:
+            made = family(self, self.pick())
+        except (IndexError, ValueError):  # more indices than axes; the largest of no elements
+            return
         for value in made if isinstance(made, (list, tuple)) else [made]:
+            if not isinstance(value, jitgrad.Tensor):  # what was made of constants only
+                continue
             while value.size > LARGEST:
                 value = np.mean(value, axis=-1)
             self.pool.append(value)
@@ -81,9 +94,11 @@ class Maker:
 UNARY: list[Callable[[Any], Any]] = [
     np.sin, np.cos, np.tanh, np.square, np.abs, np.negative, np.arctan, np.arcsinh, np.sinc, np.positive, np.copy,
     np.real, np.floor, np.sign, np.exp2, np.deg2rad,
-    lambda x: np.exp(np.tanh(x)), lambda x: np.sqrt(np.abs(x) + 1), lambda x: np.log1p(x * x), lambda x: np.log(2 + x * x),
+    lambda x: np.exp(np.tanh(x)), lambda x: np.sqrt(np.abs(x) + 1), lambda x: np.log1p(x * x),
+    lambda x: np.log(2 + x * x),
     lambda x: np.expm1(np.sin(x)), lambda x: 1 / (2.0 + x * x), lambda x: x**2, lambda x: x**3, lambda x: x**2.0,
-    lambda x: (x * x + 0.5) ** 0.5, lambda x: (x * x + 1) ** -1, lambda x: (x * x + 1) ** -1.5, lambda x: 2.0 ** np.tanh(x),
+    lambda x: (x * x + 0.5) ** 0.5, lambda x: (x * x + 1) ** -1, lambda x: (x * x + 1) ** -1.5,
+    lambda x: 2.0 ** np.tanh(x),
     lambda x: np.reciprocal(2 + x * x), lambda x: np.cbrt(x + 3.5), lambda x: np.arccosh(2 + x * x),
     lambda x: np.arctanh(np.sin(x) * 0.5), lambda x: np.sinh(np.tanh(x)), lambda x: np.log2(3 + x * x),
     lambda x: np.nan_to_num(x), lambda x: x * True, lambda x: x * 1, lambda x: x**1, lambda x: x**0, lambda x: -x,
@@ -126,11 +141,28 @@ def binary(m: Maker, x: Any) -> Any:
             np.broadcast_shapes(x.shape, y.shape)
         except ValueError:
             y = np.sum(y)
-    return function(y, x) if m.flip() and isinstance(y, np.ndarray) is False and function is not np.float_power else function(x, y)
+    return (
+        function(y, x)
+        if m.flip() and isinstance(y, np.ndarray) is False and function is not np.float_power
+        else function(x, y)
+    )
 
 
 # ----- reductions -----------------------------------------------------------------------------------
-REDUCED = [np.sum, np.mean, np.max, np.min, np.var, np.std, np.prod, np.linalg.norm, np.ptp, np.median, np.nansum, np.nanmean]
+REDUCED = [
+    np.sum,
+    np.mean,
+    np.max,
+    np.min,
+    np.var,
+    np.std,
+    np.prod,
+    np.linalg.norm,
+    np.ptp,
+    np.median,
+    np.nansum,
+    np.nanmean,
+]
 
 
 def reduced(m: Maker, x: Any) -> Any:
@@ -179,17 +211,21 @@ def indexed(m: Maker, x: Any) -> Any:
     along = m.numbers.integers(0, x.shape[axis], 3)
     mask = np.arange(n) % 2 == 0
     return m.one([
-        lambda: x[static], lambda: x[::-1], lambda: x[::2], lambda: x[1:], lambda: x[..., -1], lambda: x[None, ..., None],
+        lambda: x[static], lambda: x[::-1], lambda: x[::2], lambda: x[1:], lambda: x[..., -1],
+        lambda: x[None, ..., None],
         lambda: x[-1:, None], lambda: x[:0:-1], lambda: x[rows], lambda: x[rows.astype(np.int32)], lambda: x[..., last],
         lambda: x[rows, ..., last], lambda: x[rows.reshape(2, 2)], lambda: x[mask], lambda: x[np.array(at)],
         lambda: x[[0, static]], lambda: x[list(range(n))], lambda: x[rows, None], lambda: np.take(x, along, axis),
         lambda: np.take(x, rows, 0, mode="wrap"), lambda: np.take(x, [1, 0, 7], axis, mode="clip"),
         lambda: np.sort(x, axis), lambda: np.take_along_axis(x, np.argsort(x.numpy(), axis), axis),
-        lambda: x[np.int64(static)], lambda: x[rows.astype(np.uint8) % n], lambda: np.cumsum(x, axis), lambda: np.cumsum(x),
-        lambda: np.cumprod(np.tanh(x) + 1.5, axis), lambda: np.cumprod(x, axis), lambda: x[rows[:, None], last % x.shape[-1]]
-        if x.ndim == 2 else x[rows[:, None]], lambda: np.delete(x, 0, axis) if x.shape[axis] > 1 else x,
+        lambda: x[np.int64(static)], lambda: x[rows.astype(np.uint8) % n], lambda: np.cumsum(x, axis),
+        lambda: np.cumsum(x),
+        lambda: np.cumprod(np.tanh(x) + 1.5, axis), lambda: np.cumprod(x, axis),
+        lambda: x[rows[:, None], last] if x.ndim == 2 else x[rows[:, None]],
+        lambda: np.delete(x, 0, axis) if x.shape[axis] > 1 else x,
         lambda: np.partition(x, 0, axis), lambda: x[True], lambda: x[0:n:1, ...], lambda: np.insert(x, 0, 1.5, axis),
-        lambda: np.maximum.accumulate(x, axis), lambda: np.array_split(x, 2, axis), lambda: np.split(x, [0, 1], axis)[1:],
+        lambda: np.maximum.accumulate(x, axis), lambda: np.array_split(x, 2, axis),
+        lambda: np.split(x, [0, 1], axis)[1:],
         lambda: np.unstack(x, axis=axis),
     ])()  # fmt: skip
 
@@ -221,22 +257,29 @@ def product(m: Maker, x: Any) -> Any:
         lambda: x @ y, lambda: np.dot(x, y), lambda: x @ a, lambda: a @ np.swapaxes(x, -1, -2) if x.ndim > 1 else a @ x,
         lambda: np.tensordot(x, y, 1), lambda: np.tensordot(x, x, x.ndim), lambda: np.einsum("...i,ij->...j", x, y),
         lambda: np.einsum("i...,i...->...", x, b), lambda: np.inner(x, a), lambda: np.outer(x, b),
-        lambda: x @ np.swapaxes(b, -1, -2) if x.ndim > 1 else x @ b, lambda: np.swapaxes(x, -1, -2) @ b if x.ndim > 1 else x,
+        lambda: x @ np.swapaxes(b, -1, -2) if x.ndim > 1 else x @ b,
+        lambda: np.swapaxes(x, -1, -2) @ b if x.ndim > 1 else x,
         lambda: np.einsum("ij,kj->ik", x, b) if x.ndim == 2 else np.vdot(x, b), lambda: np.kron(x, b),
         lambda: np.einsum("ii->i", x @ np.swapaxes(x, -1, -2)) if x.ndim == 2 else x,
-        lambda: np.tensordot(x, m.array((2, x.shape[0])), ((0,), (1,))), lambda: x[None] @ y[None] if x.ndim > 1 else x @ y,
+        lambda: np.tensordot(x, m.array((2, x.shape[0])), ((0,), (1,))),
+        lambda: x[None] @ y[None] if x.ndim > 1 else x @ y,
         lambda: x[..., None] @ x[..., None, :],
     ])()  # fmt: skip
 
 
+def stopped(m: Maker, x: Any) -> Any:
+    m.stops = True
+    return jitgrad.stop_gradient(x)
+
+
 def other(m: Maker, x: Any) -> Any:
-    if x.ndim == 0:
-        return jitgrad.stop_gradient(x) * x
+    if x.ndim == 0 or 0 in x.shape:
+        return stopped(m, x) * x
     labels = np.eye(x.shape[-1], dtype=m.dtype)[m.numbers.integers(0, x.shape[-1], x.shape[:-1])]
     classes = m.numbers.integers(0, x.shape[-1], x.shape[:-1])
     axis = m.axis(x)
     return m.one([
-        lambda: jitgrad.nn.softmax(x), lambda: jitgrad.nn.log_softmax(x), lambda: jitgrad.stop_gradient(x) * x,
+        lambda: jitgrad.nn.softmax(x), lambda: jitgrad.nn.log_softmax(x), lambda: stopped(m, x) * x,
         lambda: jitgrad.nn.softmax_cross_entropy_with_logits(labels=labels, logits=x),
         lambda: jitgrad.nn.sparse_softmax_cross_entropy_with_logits(labels=classes, logits=x),
         lambda: np.logaddexp.reduce(x, axis=axis), lambda: np.average(x, axis, m.array(x.shape) ** 2 + 1),

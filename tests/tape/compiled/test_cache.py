@@ -126,7 +126,7 @@ def test_what_is_remembered_is_bounded(monkeypatch):
     monkeypatch.setattr(cache, "STRUCTURES", 4)
     for length in range(1, 12):
         slope([0.1], length)
-    assert len(cache._seen) == 4
+    assert len(cache._met) == 4
 
 
 def test_threads():

@@ -55,6 +55,36 @@ def test_as_under_numpy(name):
     close(found[1], expected[1])  # by the program that was traced with other numbers
 
 
+def test_numbers_of_python_take_the_precision_of_arrays():
+    """0.1 and its value in single precision are a tie."""
+    for after in (None, 1):
+        with compile_after(after):
+            (found,) = gradients(lambda x: np.maximum(x, 0.1), [np.array([0.1, 0.2, 0.0], np.float32)])
+        np.testing.assert_array_equal(found, [0.5, 1.0, 0.0])
+    assert isinstance(known()[0], cache.Compiled)
+
+
+LONG = np.full((3, 200_000), 0.1, np.float32)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.sum(x * LONG),
+        lambda x: np.einsum("ij,ik->", np.broadcast_to(x, (3, 4)), LONG[:, :50_000]),
+        lambda x: np.sum(np.take(x, np.repeat([0, 1, 2], 200_000), 0) * LONG.reshape(-1, 1)),
+    ],
+    ids=["sum", "einsum", "scatter"],
+)
+def test_long_sums_of_single_precision(function):
+    with compile_after(1):
+        (found,) = gradients(function, [np.ones((3, 1), np.float32)])
+    (structure,) = known()
+    assert isinstance(structure, cache.Compiled), structure.reason
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, np.full((3, 1), 200_000 * float(np.float32(0.1))), rtol=1e-6)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", load())

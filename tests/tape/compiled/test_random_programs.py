@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 
 from jitgrad import GradientTape, Variable, constant
-from jitgrad.errors import JitgradError
 from jitgrad.tape import compile_after
 from jitgrad.tape.compiled import clear, known
 from jitgrad.tape.compiled.cache import Compiled
@@ -94,18 +91,18 @@ def compare(structures):
 
 
 def test_as_under_numpy():
-    assert compare(range(25)) > 15
+    assert compare(range(20)) > 12
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", range(1000, 3000, 100))
+@pytest.mark.parametrize("start", range(1000, 2000, 100))
 def test_as_under_numpy_many(start):
-    assert compare(range(start, start + 100)) > 60
+    assert compare(range(start, start + 100)) > 40
 
 
 def test_without_forgetting():
     """Structures and functions of other programs are in the cache."""
-    structures = range(100, 125)
+    structures = range(100, 115)
     with compile_after(None):
         expected = [gradients(s, n) for n in (1, 2, 3) for s in structures]
     with compile_after(2):
@@ -114,15 +111,19 @@ def test_without_forgetting():
         assert difference(f, e, 2e-4) is None
 
 
-def slope_and_difference(structure):
-    """A directional derivative by the compiled sweep, and by central differences of two steps."""
-    maker, arrays = started(structure, 1)
-    directions = [np.asarray(np.random.default_rng(k).normal(size=a.shape)) for k, a in enumerate(arrays)]
+def slope_and_differences(structure):
+    """A directional derivative by the compiled sweep, and central differences of two steps; nan if it is none."""
+    stops = []
+    _, arrays = started(structure, 1)
+    random = np.random.default_rng(structure)
+    directions = [random.normal(size=a.shape) for a in arrays]
 
     def target(values):
         maker, _ = started(structure, 1)
         maker.run(values, LENGTH)
-        return np.sum(maker.pool[-1] * np.cos(np.arange(maker.pool[-1].size)).reshape(maker.pool[-1].shape))
+        stops.append(maker.stops)
+        end = maker.pool[-1]
+        return np.sum(end * np.cos(np.arange(end.size)).reshape(end.shape))
 
     values = [constant(a) for a in arrays]
     with GradientTape() as tape:
@@ -130,10 +131,25 @@ def slope_and_difference(structure):
         y = target(values)
     slopes = tape.gradient(y, values, unconnected_gradients="zero")
     slope = sum(np.vdot(g.numpy(), d) for g, d in zip(slopes, directions, strict=True))
-    ends = []
-    for step in (1e-4, 1e-5):
+    differences = []
+    for step in (1e-4, 2e-5):
         up, down = (
             float(target([constant(a + s * d) for a, d in zip(arrays, directions, strict=True)])) for s in (step, -step)
         )
-        ends.append((up - down) / (2 * step))
-    return slope, ends
+        differences.append((up - down) / (2 * step))
+    return slope, differences if not any(stops) else (np.nan, np.nan)
+
+
+@pytest.mark.parametrize("start", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(3000, 3300, 30))])
+def test_as_central_differences(start):
+    compared = 0
+    for structure in range(start, start + 30):
+        if DTYPES[structure % 3] is np.float64:
+            clear()
+            with compile_after(1):
+                slope, (coarse, fine) = slope_and_differences(structure)
+            # elsewhere there is a kink or a jump nearby, or much of it is in single precision
+            if np.isclose(coarse, fine, rtol=1e-6, atol=1e-7):
+                compared += 1
+                np.testing.assert_allclose(slope, fine, rtol=3e-4, atol=1e-5, err_msg=f"program {structure}")
+    assert compared > 5

@@ -57,6 +57,13 @@ def test_what_numba_does_not_know():
         scalars.expression(np.spacing, ["x"])
 
 
+@pytest.mark.parametrize("ufunc", [np.add, np.multiply])
+def test_booleans_are_no_numbers(ufunc):
+    with pytest.raises(Untraceable, match="booleans"):
+        scalars.loop_dtypes(ufunc, [np.bool_(True), np.zeros(2, bool)])
+    assert scalars.loop_dtypes(ufunc, [np.bool_(True), np.float32(1)]) == [np.float32] * 3
+
+
 def test_literals():
     assert scalars.literal(2, np.dtype(np.float64)) == "2.0"
     assert scalars.literal(-2.5, np.dtype(np.float64)) == "(-2.5)"

@@ -154,6 +154,56 @@ def test_assignment_between_reads():
         np.testing.assert_allclose(gradient, old**2 + new * 2 * old)
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["never watched", "watched late"])
+def test_assignment_to_what_is_not_watched(late):
+    """The compiled program must not take the two values for one, nor may the structure be told by the node alone."""
+    for new in (None, [10.0, 20.0], None, [3.0, 5.0]):
+        x, factor = Variable([1.0, 2.0]), Variable([3.0, 4.0], trainable=False)
+        with GradientTape() as tape:
+            first = np.sin(x) * factor
+            if new is not None:
+                factor.assign(new)
+            if late:
+                tape.watch(factor)
+            second = first * factor
+        gradient = tape.gradient(second, x).numpy()
+        then = [3.0, 4.0] if new is None else new
+        np.testing.assert_allclose(gradient, np.cos([1.0, 2.0]) * [3.0, 4.0] * then)
+    assert [type(k) for k in known()] == [cache.Compiled]
+
+
+def test_assignment_in_between_at_first():
+    for new in (None, 2.0):
+        x, factor = Variable(1.0), Variable(3.0, trainable=False)
+        with GradientTape() as tape:
+            first = x * factor
+            factor.assign(factor if new is None else new)
+            second = first * factor
+        assert tape.gradient(second, x).numpy() == 3.0 * (3.0 if new is None else new)
+    (refused,) = known()
+    assert "assigned" in refused.reason
+
+
+def test_arrays_in_lists_are_not_told_from_each_other():
+    for sign in (1.0, -1.0):
+        conditions = [sign * M > 3.0, M > 5.0]
+        (found,) = slope(lambda x: np.select(conditions, [2.0 * x, x]), M)
+        np.testing.assert_array_equal(found, np.select(conditions, [2.0, 1.0]))
+    for places in (np.array([0, 1]), np.array([1, 2])):
+        (found,) = slope(lambda x: np.choose(places, [x, 2.0 * x, 3.0 * x]), M[0, :2])
+        np.testing.assert_array_equal(found, places + 1.0)
+    assert not known()
+
+
+def test_output_gradients_that_are_numpy_scalars():
+    x = Variable(2.0)
+    with GradientTape() as tape:
+        y = np.sin(x)
+    gradient = tape.gradient([y], x, output_gradients=[[3.0]])
+    np.testing.assert_allclose(gradient.numpy(), 3.0 * np.cos(2.0), rtol=1e-15)
+    assert [type(k) for k in known()] == [cache.Compiled]
+
+
 def test_gradients_of_the_user_stay_with_numpy():
     scale = 1.0
 

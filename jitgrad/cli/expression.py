@@ -86,8 +86,10 @@ def differentiated(function: Any, text: str) -> ValueAndGradient:
         raise DataError(f"{text}: Numba cannot compile it ({_gist(error)})") from error
     except JitgradError:
         raise
-    except Exception:
-        pass  # at this point; other points will tell
+    except Exception as error:
+        # The function may have no value here, and other points will tell; but it must have been compiled.
+        if not function.signatures:
+            raise DataError(f"{text}: Numba cannot compile it ({_gist(error)})") from error
     return both
 
 

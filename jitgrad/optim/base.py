@@ -6,6 +6,7 @@ the numbers of one step (`numbers`), and a nopython `kernel`, which makes one pa
 
 from __future__ import annotations
 
+import inspect
 import operator
 import re
 import warnings
@@ -121,9 +122,10 @@ class Optimizer:
     def __init__(self, learning_rate: Any, slots: Mapping[str, float], **options: Unpack[Options]) -> None:
         unknown = options.keys() - Options.__annotations__.keys()
         if unknown:
+            own = [p for p in inspect.signature(type(self)).parameters if p != "options"]
             raise ArgumentError(
-                f"{type(self).__name__} has no argument {' or '.join(sorted(unknown))}; "
-                f"the options of all optimizers are {', '.join(Options.__annotations__)}"
+                f"{type(self).__name__} has no argument {' or '.join(sorted(unknown))}; it has {', '.join(own)}, and "
+                f"the options of all optimizers: {', '.join(Options.__annotations__)}"
             )
         self.name = options.get("name") or type(self).name
         self.learning_rate = learning_rate
@@ -255,6 +257,12 @@ class Optimizer:
             If all gradients are None.
         """
         pairs = [*grads_and_vars]
+        for grad, _ in pairs:
+            if isinstance(grad, Variable):
+                raise ArgumentError(
+                    f"apply_gradients takes (gradient, variable) pairs, and {describe(grad)} stands where a gradient "
+                    f"should; write zip(gradients, variables)"
+                )
         if not pairs:
             raise NoGradientError("apply_gradients: there is no gradient to apply, the list of pairs is empty")
         self.apply([grad for grad, _ in pairs], [variable for _, variable in pairs])

@@ -345,11 +345,17 @@ def values_of(name: str, tree: Any, one: bool = False) -> list[Tensor]:
     leaves = [tree] if one else flatten(tree)
     for leaf in leaves:
         if not isinstance(leaf, Value):
-            raise ArgumentError(
-                f"{name} must be a tensor or variable{'' if one else ' or a nested structure of them'}, not "
-                f"{type(leaf).__name__} {leaf!r}; make it one with jitgrad.constant or jitgrad.Variable and use that "
-                f"in the computation"
-            )
+            what = f"{name} must be a tensor or variable{'' if one else ' or a nested structure of them'}, not "
+            if name.startswith("source"):
+                way_out = "make it one with jitgrad.constant or jitgrad.Variable and use that in the computation"
+            elif leaf is None:
+                way_out = "does the function that computes it return it?"
+            else:
+                way_out = (
+                    "the computation left the tape on its way: look for np.array, np.sum of a list, math functions, float(), "
+                    ".numpy(), or writing into an array"
+                )
+            raise ArgumentError(f"{what}{type(leaf).__name__} {leaf!r}; {way_out}")
     return [leaf if isinstance(leaf, Tensor) else Tensor(leaf.array, leaf.node) for leaf in leaves]
 
 
@@ -416,15 +422,16 @@ def _reason(source: Tensor, targets: list[Tensor], recording: Recording | None) 
     start = "a gradient is None: "
     if source.dtype.kind not in "fc":
         return f"{start}a source has dtype {source.dtype}; only floating point values have gradients"
+    if not _recorded(source, recording):
+        return (
+            f"{start}a source was not watched; use tape.watch(x) before the computation, or a trainable "
+            f"jitgrad.Variable, and differentiate with respect to that very object (w = w - step makes a new one: "
+            f"write w.assign_sub(step))"
+        )
     if not any(_recorded(t, recording) for t in targets):
         return (
             f"{start}no target was recorded; compute it inside the tape's context from watched values, and not through "
             f".numpy(), int() or comparisons"
-        )
-    if not _recorded(source, recording):
-        return (
-            f"{start}a source was not watched; use tape.watch(x) before the computation, or a trainable "
-            f"jitgrad.Variable, and differentiate with respect to that very object"
         )
     return (
         f"{start}no target depends on a source through recorded operations; if it should, look for .numpy(), integer "

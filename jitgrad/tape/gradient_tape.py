@@ -352,8 +352,8 @@ def values_of(name: str, tree: Any, one: bool = False) -> list[Tensor]:
                 way_out = "does the function that computes it return it?"
             else:
                 way_out = (
-                    "the computation left the tape on its way: look for np.array, np.sum of a list, math functions, float(), "
-                    ".numpy(), or writing into an array"
+                    "the computation left the tape on its way: look for np.array, np.sum of a list, math functions, "
+                    "float(), .numpy(), or writing into an array"
                 )
             raise ArgumentError(f"{what}{type(leaf).__name__} {leaf!r}; {way_out}")
     return [leaf if isinstance(leaf, Tensor) else Tensor(leaf.array, leaf.node) for leaf in leaves]

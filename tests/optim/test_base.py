@@ -435,7 +435,7 @@ V, W = jg.Variable([1.0, 2.0], name="v"), jg.Variable(3.0, name="w")
         (lambda: SGD(-1.0), "learning_rate must be at least 0 and below inf, not -1.0"),
         (lambda: SGD(float("nan")), "learning_rate must be at least 0"),
         (lambda: SGD("fast"), "learning_rate must be a number, not 'fast'"),
-        (lambda: Adam(decay=0.1), "Adam has no argument decay; the options of all optimizers: name, clipnorm"),
+        (lambda: Adam(decay=0.1), "Adam has no argument decay; it has learning_rate, beta_1"),
         (lambda: Adam(weight_decay=-0.1), "weight_decay must be at least 0"),
         (lambda: Adam(ema_momentum=1.5), "ema_momentum must be between 0 and 1"),
         (lambda: Adam(ema_overwrite_frequency=0), "ema_overwrite_frequency must be an integer of at least 1, not 0"),

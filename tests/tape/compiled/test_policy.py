@@ -9,7 +9,6 @@ import jitgrad
 from jitgrad.tape.compiled import cache
 from jitgrad.tape.compiled.policy import ADVANCE, GRACE, Account, Met, estimate
 
-
 _tapes = []  # a tape that is gone releases its nodes
 
 

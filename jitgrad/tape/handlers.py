@@ -40,6 +40,8 @@ def _name(function: Any) -> str:
     if isinstance(function, tuple):
         return ".".join((_name(function[0]), *function[1:]))
     module = getattr(function, "__module__", None) or "numpy"
+    if isinstance(function, np.ufunc) and getattr(np, function.__name__, None) is not function:
+        module = "scipy.special"  # ufuncs do not say where they come from
     return f"{module.replace('numpy', 'np', 1)}.{getattr(function, '__name__', function)}"
 
 

@@ -132,6 +132,16 @@ class Operators:
         """This value converted; integers and booleans carry no derivative."""
         return HANDLERS["cast"](self, np.dtype(dtype))
 
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __round__(self, digits: int | None = None) -> Any:
+        rounded = HANDLERS[np.round](self, digits or 0)
+        return int(rounded) if digits is None else rounded
+
     def __iter__(self) -> Any:
         return iter(HANDLERS[np.unstack](self))
 

@@ -86,8 +86,9 @@ def angle(z, deg=False):
 # ----- others ---------------------------------------------------------------------------------------
 HANDLERS[np.sinc] = _elementwise("Sinc", np.sinc)
 primitive(np.unwrap, lambda ct, out, p, discont=None, axis=-1, *, period=6.283185307179586: ct)  # moved by constants
-_ROUND = Primitive("Round", np.round, (None,))
-_FIX = Primitive("Trunc", np.trunc, (None,))
+# Flat between its steps, as floor and ceil: zero, not unconnected.
+_ROUND = Primitive("Round", np.round, (lambda ct, out, a, decimals: np.zeros_like(ct), None))
+_FIX = Primitive("Trunc", np.trunc, (lambda ct, out, x: np.zeros_like(ct),))
 
 
 @handles(np.round, np.around)

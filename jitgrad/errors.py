@@ -8,7 +8,10 @@
     │   └── NoRuleError           a function without a derivative rule
     ├── ArgumentError (TypeError) a wrong argument of a transform or of its result
     ├── ShapeError (ValueError)   a tangent or cotangent of the wrong shape
-    └── DataError (ValueError)    a data, weights or option file that cannot be used
+    ├── DataError (ValueError)    a data, weights or option file that cannot be used
+    ├── TapeError (RuntimeError)  a tape that was used up, never used, or is not persistent (`jitgrad.tape`)
+    │   └── RecordingError (ValueError)  a tape that is recording where it must not, or is not where it must
+    └── NoGradientError (ValueError)     an optimizer was given no gradient at all (`jitgrad.optim`)
 
 Every message says what is wrong, where, and the way out.
 """

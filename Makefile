@@ -12,10 +12,10 @@ mnist: $(VENV)/.cli
 	$(BIN)/jitgrad mnist train --model mlp --output mnist-mlp
 
 test: $(VENV)/.dev
-	$(PYTEST) -n 2 -m "not slow" --ignore=tests/examples
+	$(PYTEST) -n 2 --dist worksteal -m "not slow" --ignore=tests/examples
 
 slow: $(VENV)/.dev
-	$(PYTEST) -n 2 -m slow
+	$(PYTEST) -n 2 --dist worksteal -m slow
 
 examples: $(VENV)/.dev
 	$(PYTEST) tests/examples

@@ -68,6 +68,11 @@ def _like(array: types.Type, dtype: types.Type | None = None) -> types.Array | N
     return array.copy(layout="C" if array.layout == "A" else array.layout, readonly=False)
 
 
+def _vector_like(array: types.Type, dtype: types.Type | None = None) -> types.Array | None:
+    """`_like` for one axis. For more, a call costs less than what LLVM makes of it in place: see `_shape_of_array`."""
+    return _like(array, dtype) if getattr(array, "ndim", 0) == 1 else None
+
+
 def _new(context: Any, builder: Any, array_type: types.Array, shape: list) -> Any:
     """A new array, as Numba allocates it; errors are those of NumPy."""
     itemsize = context.get_constant(types.intp, arrayobj.get_itemsize(context, array_type))
@@ -301,7 +306,7 @@ DIRECT: dict[Any, Callable[..., tuple[types.Type | None, Callable]]] = {
     np.empty: _allocating(_from_shape, arrayobj._parse_shape, zeroed=False),
     np.zeros: _allocating(_from_shape, arrayobj._parse_shape, zeroed=True),
     np.empty_like: _allocating(_like, _shape_of_array, zeroed=False),
-    np.zeros_like: _allocating(_like, _shape_of_array, zeroed=True),
+    np.zeros_like: _allocating(_vector_like, _shape_of_array, zeroed=True),
     np.copy: _copy,
     arrays.copy: _copy_c,
     arrays.copy_pull: _copy_c,

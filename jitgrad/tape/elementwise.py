@@ -156,7 +156,7 @@ class _KernelOnDemand:
             return self.function
         if isinstance(rule, ScalarRule):
             return Elementwise(name, self.function, rule)
-        return Primitive(name, self.function, (_zero,) * len(inspect.signature(self.kernel.py_func).parameters))
+        return Primitive(name, self.function, (zero,) * len(inspect.signature(self.kernel.py_func).parameters))
 
     def __call__(self, *args: Any) -> Any:
         if any(isinstance(a, Value) for a in args):
@@ -247,7 +247,7 @@ def ufunc_primitive(ufunc: np.ufunc) -> Primitive | None:
     name = type_name(ufunc.__name__)
     if isinstance(rule, ScalarRule):
         return Elementwise(name, ufunc, rule)
-    return Primitive(name, ufunc, (_zero,) * ufunc.nin) if isinstance(rule, ZeroRule) else None
+    return Primitive(name, ufunc, (zero,) * ufunc.nin) if isinstance(rule, ZeroRule) else None
 
 
 @functools.cache
@@ -259,5 +259,6 @@ def _rules_of_scipy() -> dict[Any, Any]:
     return {**rules, scipy.special.psi: lookup(kernels.digamma)}
 
 
-def _zero(ct, out, *operands):
+def zero(ct, out, *operands):
+    """The pullback of a function that is flat wherever it has a slope."""
     return np.zeros_like(ct)

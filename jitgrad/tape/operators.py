@@ -68,6 +68,7 @@ class Operators:
     __truediv__, __rtruediv__ = _binary(np.true_divide)
     __floordiv__, __rfloordiv__ = _binary(np.floor_divide)
     __mod__, __rmod__ = _binary(np.remainder)
+    __divmod__, __rdivmod__ = _binary(np.divmod)
     __pow__, __rpow__ = _binary(np.power)
     __matmul__, __rmatmul__ = _binary(np.matmul)
     __and__, __rand__ = _binary(np.bitwise_and)
@@ -131,12 +132,6 @@ class Operators:
     def astype(self, dtype: Any) -> Any:
         """This value converted; integers and booleans carry no derivative."""
         return HANDLERS["cast"](self, np.dtype(dtype))
-
-    def __divmod__(self, other: Any) -> Any:
-        return self // other, self % other
-
-    def __rdivmod__(self, other: Any) -> Any:
-        return other // self, other % self
 
     def __round__(self, digits: int | None = None) -> Any:
         rounded = HANDLERS[np.round](self, digits or 0)

@@ -149,11 +149,6 @@ thread = _Thread()
 _watching = threading.Lock()
 
 
-def listening() -> tuple[Recording, ...]:
-    """The recordings that hear what runs in this thread, outermost first."""
-    return thread.recordings
-
-
 @contextlib.contextmanager
 def only(recordings: tuple[Recording, ...]) -> Iterator[None]:
     """A context in which these recordings listen, and no others."""

@@ -197,10 +197,8 @@ def backward(
             except CHANGED:
                 pass
         elif type(found) is Met:
-            begin = perf_counter()
-            gradients = sweep.backward(targets, seeds, sources, recording)
-            account.sweep(found, perf_counter() - begin)
-            return gradients
+            with account.sweeping(found):
+                return sweep.backward(targets, seeds, sources, recording)
     return sweep.backward(targets, seeds, sources, recording)
 
 
@@ -228,10 +226,8 @@ def rows(
             except CHANGED:
                 pass
         elif type(found) is Met:
-            begin = perf_counter()
-            swept = [sweep.backward([target], [seed], sources, recording) for seed in seeds()]
-            account.sweep(found, perf_counter() - begin)
-            return swept
+            with account.sweeping(found):
+                return [sweep.backward([target], [seed], sources, recording) for seed in seeds()]
     return [sweep.backward([target], [seed], sources, recording) for seed in seeds()]
 
 

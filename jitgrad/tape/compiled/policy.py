@@ -8,7 +8,9 @@ structures keep changing is never slowed down to more than about twice its time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
+from time import perf_counter
 
 from jitgrad.tape.recording import Node
 
@@ -39,6 +41,13 @@ class Account:
     def sweep(self, met: Met, seconds: float) -> None:
         met.seconds += seconds
         self.swept += seconds
+
+    @contextlib.contextmanager
+    def sweeping(self, met: Met) -> Iterator[None]:
+        """A context whose time is that of sweeps of a structure."""
+        begin = perf_counter()
+        yield
+        self.sweep(met, perf_counter() - begin)
 
     def allows(self, met: Met, nodes: Sequence[Node]) -> bool:
         """Whether a structure is to be compiled now."""

@@ -12,8 +12,7 @@ from jitgrad.errors import UnsupportedError
 from jitgrad.tape.elementwise import type_name
 from jitgrad.tape.handlers import HANDLERS
 from jitgrad.tape.primitive import Primitive, Pull, plain
-from jitgrad.tape.structure import flatten
-from jitgrad.tape.tensor import Tensor, Value
+from jitgrad.tape.tensor import Tensor, stacked
 
 
 def primitive(function: Any, *pulls: Pull | None, name: str = "") -> Primitive:
@@ -65,11 +64,8 @@ def wrap(out: Any) -> Any:
 
 def operand(value: Any) -> Any:
     """An argument as a tape value, an array or a number; a list with tape values in it is stacked, and so recorded."""
-    if isinstance(value, (list, tuple)):
-        if any(isinstance(leaf, Value) for leaf in flatten(value)):
-            return np.stack([operand(v) for v in value])
-        return np.asarray(value)
-    return value
+    value = stacked(value)
+    return np.asarray(value) if isinstance(value, (list, tuple)) else value
 
 
 def refuse(function: str, way_out: str = "leave it out", **given: Any) -> None:

@@ -64,9 +64,8 @@ def follow(
         mark, before = time.perf_counter(), 0.0
 
     try:
-        # A run that is thrown away compiles what is needed, so that it does not count as training. The tape compiles
-        # its sweep at the third batch.
-        train(trial, data, stop=lambda: trial.batch > 2 or trial.epoch > 0)
+        # A run that is thrown away compiles what is needed, so that it does not count as training.
+        train(trial, data, stop=lambda: trial.batch > 0 or trial.epoch > 0)
         mark = time.perf_counter()
         finished = train(run, data, after_batch, after_epoch, stop)
     except DivergenceError:

@@ -227,7 +227,7 @@ def _train(run: Run, data: Mnist, weights: Path, console: Console) -> bool:
                 highlight=False,
             )
 
-        if run.epoch == 0 and run.batch == 0 and ENGINES[run.settings.engine].compiles:
+        if run.epoch == 0 and run.batch == 0:
             console.print(f"compiling the gradient of {run.settings.model} ({run.settings.dtype})", highlight=False)
         finished = train(run, data, on_batch, on_epoch, stop)
         run.save(weights)

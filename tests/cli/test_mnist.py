@@ -87,8 +87,7 @@ def test_engine_tape_trains_resumes_and_is_evaluated(digits, tmp_path, capsys):
     options = ["--engine", "tape", "--optimizer", "nadam", "--data-dir", digits]
     one, two = tmp_path / "one", tmp_path / "two"
     assert run("mnist", "train", *options, "--epochs", 2, "--output", one) == 0
-    printed = capsys.readouterr()
-    assert printed.err == "" and "compiling" not in printed.out
+    assert capsys.readouterr().err == ""
     assert run("mnist", "train", *options, "--epochs", 1, "--output", two) == 0
     assert run("mnist", "train", "--resume", "--epochs", 2, "--data-dir", digits, "--output", two) == 0
     a, b = Run.load(one / "weights.npz"), Run.load(two / "weights.npz")

@@ -7,7 +7,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -197,8 +196,7 @@ def backward(
             except CHANGED:
                 pass
         elif type(found) is Met:
-            with account.sweeping(found):
-                return sweep.backward(targets, seeds, sources, recording)
+            account.sweep(found, recording.nodes)
     return sweep.backward(targets, seeds, sources, recording)
 
 
@@ -226,8 +224,9 @@ def rows(
             except CHANGED:
                 pass
         elif type(found) is Met:
-            with account.sweeping(found):
-                return [sweep.backward([target], [seed], sources, recording) for seed in seeds()]
+            swept = [sweep.backward([target], [seed], sources, recording) for seed in seeds()]
+            account.sweep(found, recording.nodes, len(swept))
+            return swept
     return [sweep.backward([target], [seed], sources, recording) for seed in seeds()]
 
 
@@ -253,12 +252,11 @@ def _compiled(
             return met
         if not _lock.acquire(blocking=False):
             return met
-        begin = perf_counter()
         try:
+            account.compile(recording.nodes)
             found = _made(recording, targets, seeds, sources)
             _structures.enter(key, found)
         finally:
-            account.compiled += perf_counter() - begin
             _lock.release()
     return found if type(found) is Compiled else None
 

@@ -4,13 +4,14 @@ Numba takes between a fraction of a second and minutes for a backward program, a
 millisecond. So a structure is compiled when it is met for the third time, but not before the time that sweeps have
 taken stands in a proportion to what compiling will take: a training loop gets its compiled sweep, a program whose
 structures keep changing is never slowed down to more than about twice its time.
+
+Both times are estimated from what was recorded, not measured: the two kinds of sweep differ in rounding, and the same
+program must give the same bits every time it runs.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
-from time import perf_counter
+from collections.abc import Sequence
 
 from jitgrad.tape.recording import Node
 
@@ -22,7 +23,7 @@ ADVANCE = 4.0
 
 
 class Met:
-    """A structure that is not compiled: how often it was met, and the seconds that its sweeps took."""
+    """A structure that is not compiled: how often it was met, and the seconds that its sweeps take in all."""
 
     __slots__ = ("count", "seconds")
 
@@ -32,30 +33,29 @@ class Met:
 
 
 class Account:
-    """What sweeps under NumPy and compilations have taken in this process, in seconds."""
+    """What sweeps under NumPy and compilations take in this process, in seconds."""
 
     def __init__(self) -> None:
         self.swept = 0.0
         self.compiled = 0.0
 
-    def sweep(self, met: Met, seconds: float) -> None:
+    def sweep(self, met: Met, nodes: Sequence[Node], times: int = 1) -> None:
+        """`nodes` are swept so many times."""
+        seconds = times * sweeping(nodes)
         met.seconds += seconds
         self.swept += seconds
 
-    @contextlib.contextmanager
-    def sweeping(self, met: Met) -> Iterator[None]:
-        """A context whose time is that of sweeps of a structure."""
-        begin = perf_counter()
-        yield
-        self.sweep(met, perf_counter() - begin)
+    def compile(self, nodes: Sequence[Node]) -> None:
+        """The sweep of `nodes` is compiled."""
+        self.compiled += compiling(nodes)
 
     def allows(self, met: Met, nodes: Sequence[Node]) -> bool:
         """Whether a structure is to be compiled now."""
-        cost = estimate(nodes)
+        cost = compiling(nodes)
         return self.compiled + cost <= ADVANCE + self.swept and (cost <= GRACE or cost <= met.seconds)
 
 
-def estimate(nodes: Sequence[Node]) -> float:
+def compiling(nodes: Sequence[Node]) -> float:
     """Seconds that compiling the backward sweep of `nodes` will take, roughly.
 
     Measured on two programs: chains of elementwise operations, and a recurrent network, whose products of matrices are
@@ -64,3 +64,9 @@ def estimate(nodes: Sequence[Node]) -> float:
     size = len(nodes)
     products = sum(node.primitive.name in ("MatMul", "Einsum", "Tensordot") for node in nodes)
     return (0.2 + 0.005 * size + 0.2 * products) * (1.0 + size / 400.0)
+
+
+def sweeping(nodes: Sequence[Node]) -> float:
+    """Seconds that a sweep of `nodes` under NumPy takes, roughly: for each operation, and for each number it made."""
+    numbers = sum(out.size for node in nodes for out in (node.out if type(node.out) is tuple else (node.out,)))
+    return 5e-6 * len(nodes) + 5e-9 * numbers

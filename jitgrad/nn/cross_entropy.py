@@ -56,7 +56,11 @@ def _cross_entropy(logits, labels, axis):
         rows = logits.reshape(count, classes), labels.reshape(count, classes)
         return kernels.cross_entropy(*rows).reshape(shape)[()]
     with np.errstate(invalid="ignore"):
-        terms = labels * _log_softmax(logits, axis)
+        return _cross_entropy_formula(logits, labels, axis)
+
+
+def _cross_entropy_formula(logits, labels, axis):
+    terms = labels * _log_softmax(logits, axis)
     # A class of label 0 does not count, even where its probability is 0.
     return -np.sum(np.where(labels == 0, 0.0, terms), axis=axis, dtype=terms.dtype)
 
@@ -72,7 +76,10 @@ def _cross_entropy_labels(ct, out, logits, labels, axis):
 
 
 _CROSS_ENTROPY = Primitive(
-    "SoftmaxCrossEntropyWithLogits", _cross_entropy, (_cross_entropy_logits, _cross_entropy_labels)
+    "SoftmaxCrossEntropyWithLogits",
+    _cross_entropy,
+    (_cross_entropy_logits, _cross_entropy_labels),
+    _cross_entropy_formula,
 )
 
 
@@ -102,14 +109,26 @@ def _sparse_cross_entropy(logits, labels):
     return kernels.sparse_cross_entropy(rows, labels.reshape(-1)).reshape(labels.shape)[()]
 
 
+def _sparse_cross_entropy_formula(logits, labels):
+    return -np.sum(np.where(_is_class(logits, labels), _log_softmax(logits, -1), 0.0), axis=-1)
+
+
 def _sparse_cross_entropy_pull(ct, out, logits, labels):
-    classes = np.arange(logits.shape[-1])
-    target = np.equal(np.expand_dims(labels, -1), classes).astype(logits.dtype)
+    target = _is_class(logits, labels).astype(logits.dtype)
     return np.expand_dims(ct, -1) * (_SOFTMAX(logits, axis=-1) - target)
 
 
+def _is_class(logits, labels):
+    """Whether a class, the last axis, is the one that the label names."""
+    return np.equal(np.expand_dims(labels, -1), np.arange(logits.shape[-1]))
+
+
 _SPARSE_CROSS_ENTROPY = Primitive(
-    "SparseSoftmaxCrossEntropyWithLogits", _sparse_cross_entropy, (_sparse_cross_entropy_pull, None)
+    "SparseSoftmaxCrossEntropyWithLogits",
+    _sparse_cross_entropy,
+    (_sparse_cross_entropy_pull, None),
+    _sparse_cross_entropy_formula,
+    integers=True,  # labels are checked before
 )
 
 

@@ -10,8 +10,10 @@ How it works, from the outside in
     Operations with pullbacks: those of scalars from the engine's rules, those of arrays by family.
 `compiled_calls`
     Calls of njit functions with values, each one operation.
-`recording`, `sweep`
-    The recorded graph and the backward sweep over it.
+`recording`, `signatures`, `sweep`
+    The recorded graph, how its operations are told apart, and the backward sweep over it.
+`compiled`, `deferred`
+    What is recorded again and again: compiled, and not computed operation by operation any more.
 """
 
 from jitgrad.tape import compiled_calls, functions, quick  # noqa: F401  (answer to Numba, and fill the table of handlers)

@@ -21,7 +21,7 @@ import numpy as np
 from numba.core import types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher, OmittedArg
-from numba.core.typing.typeof import Purpose, typeof
+from numba.core.typing.typeof import Purpose, typeof, typeof_impl
 from numba.np.numpy_support import as_dtype
 
 from jitgrad.backend.dispatcher import Derivative, derivative
@@ -78,6 +78,25 @@ def _concerns(dispatcher: Dispatcher, args: Sequence[Any]) -> bool:
 
 def _holds_value(arg: Any) -> bool:
     return isinstance(arg, Value) or (isinstance(arg, (tuple, list)) and any(map(_holds_value, arg)))
+
+
+@typeof_impl.register(Value)
+def _type_of_value(value: Value, context: Any) -> None:
+    """Tape values have no type in compiled code; where one is a global or captured value, say what to do instead.
+
+    Numba's inference (0.68) catches a ValueError or TypingError here, and lets an error of ours through.
+    """
+    if context.purpose is Purpose.constant:
+        raise UnsupportedError(
+            f"a compiled function reads a tape value, {_described(value)}, from outside; compiled code can take it "
+            f"only as an argument: pass it (f(x, w) for a captured w), or take the plain numbers with .numpy() before. "
+            f"A function that is not to be compiled is differentiated with jitgrad.GradientTape, not with jitgrad.grad"
+        )
+
+
+def _described(value: Value) -> str:
+    kind = f"Variable {value.name!r}" if isinstance(value, Variable) else "Tensor"
+    return f"{kind} of shape {value.shape}"
 
 
 # ----- the call ------------------------------------------------------------------------------------

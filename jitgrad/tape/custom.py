@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from jitgrad.errors import ArgumentError
+from jitgrad.tape.elementwise import SPECIAL, type_name, ufunc_primitive
 from jitgrad.tape.notices import warn
-from jitgrad.tape.primitive import Primitive, heard_by, kept
+from jitgrad.tape.primitive import Primitive, heard_by
 from jitgrad.tape.recording import Recording, only, thread, tick
+from jitgrad.tape.signatures import kept
 from jitgrad.tape.structure import flatten, rebuild
 from jitgrad.tape.sweep import backward
 from jitgrad.tape.tensor import Tensor, Value, Variable, constant
@@ -62,7 +65,10 @@ def _aligned(name: str, gradients: Any, operands: Sequence[Any], what: str) -> l
     if len(found) == len(operands):
         return [found[k] for k in where]
     if len(found) != len(where):
-        raise ArgumentError(f"the gradient function of {name} returned {len(found)} gradients for {len(where)} {what}")
+        count = f"{len(operands)} {what}"
+        if len(where) < len(operands):
+            count += f" ({len(where)} of them recorded)"
+        raise ArgumentError(f"the gradient function of {name} returned {len(found)} gradients for {count}")
     return found
 
 
@@ -118,7 +124,9 @@ def custom_gradient(f: Callable) -> Callable:
     >>> float(tape.gradient(y, x))
     1.0
     """
+    _check_callable("custom_gradient", f)
     name = getattr(f, "__name__", "custom_gradient")
+    Primitive.types.add(name)
 
     @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:
@@ -162,6 +170,13 @@ def _others(watching: Recording, leaves: Sequence[Any]) -> list[Variable]:
     return [v for v in watching.variables.values() if id(v) not in passed]
 
 
+def _check_callable(decorator: str, f: Any) -> None:
+    if not callable(f):
+        raise ArgumentError(
+            f"{decorator} takes a function, not {type(f).__name__} {f!r}; write it above a def as @{decorator}"
+        )
+
+
 def _takes(function: Callable, parameter: str) -> bool:
     try:
         parameters = inspect.signature(function).parameters
@@ -195,6 +210,7 @@ def recompute_grad(f: Callable) -> Callable:
     >>> tape.gradient(y, x).numpy().round(3)
     array([ 2.   , 14.778])
     """
+    _check_callable("recompute_grad", f)
     name = getattr(f, "__name__", "recompute_grad")
 
     @functools.wraps(f)
@@ -299,6 +315,7 @@ class RegisterGradient:
         self._name = op_type
 
     def __call__(self, f: Callable) -> Callable:
+        _check_callable("RegisterGradient", f)
         if self._name in _registered:
             raise KeyError(f"a gradient is registered under {self._name!r} already; choose another name")
         _registered[self._name] = f
@@ -309,6 +326,7 @@ class _Overridden(Primitive):
     """An operation whose gradient is a registered one."""
 
     __slots__ = ("_registered",)
+    types: ClassVar[set[str]] = set()  # its own: that a type is overridden does not mean that there is one
 
     def __init__(self, name: str, registered: Callable):
         super().__init__(name, None, ())  # type: ignore[arg-type]
@@ -351,6 +369,11 @@ def gradient_override_map(op_type_map: Mapping[str, str]) -> Iterator[None]:
     LookupError
         For a name under which nothing is registered.
 
+    Warns
+    -----
+    UserWarning
+        At the end of the context, of a type that no operation has.
+
     Examples
     --------
     >>> import jitgrad
@@ -368,8 +391,21 @@ def gradient_override_map(op_type_map: Mapping[str, str]) -> Iterator[None]:
         raise ArgumentError(f"op_type_map must be a dict, not {type(op_type_map).__name__} {op_type_map!r}")
     made = dict(thread.overrides or {})
     for kind, name in op_type_map.items():
+        if not isinstance(kind, str):
+            raise ArgumentError(
+                f"op_type_map maps types of operations, such as 'Square', not {type(kind).__name__} {kind!r}"
+            )
+        if not isinstance(name, str):
+            raise ArgumentError(
+                f"op_type_map maps {kind!r} to {type(name).__name__} {name!r}, and must map it to the name of a "
+                f"gradient; register the function under one with jitgrad.RegisterGradient"
+            )
         if name not in _registered:
-            raise LookupError(f"no gradient is registered under {name!r}; register one with jitgrad.RegisterGradient")
+            close = difflib.get_close_matches(name, _registered, n=3)
+            hint = f"; did you mean {' or '.join(close)}?" if close else ""
+            raise LookupError(
+                f"no gradient is registered under {name!r}{hint or '; register one with jitgrad.RegisterGradient'}"
+            )
         kind = _ALIASES.get(kind, kind)
         made[kind] = _Overridden(kind, _registered[name])
     before = thread.overrides
@@ -378,3 +414,21 @@ def gradient_override_map(op_type_map: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         thread.overrides = before
+    # Now, and not before: functions with gradients of their own are types of operations, too, once they are called.
+    for kind in op_type_map:
+        if _ALIASES.get(kind, kind) not in Primitive.types:
+            _warn_of_type(kind)
+
+
+def _warn_of_type(kind: str) -> None:
+    """Warn if no operation is of this type, also none that has not been used yet."""
+    import jitgrad.nn  # noqa: F401  (its operations are types)
+
+    for function in vars(np).values():
+        if isinstance(function, np.ufunc):
+            ufunc_primitive(function)  # is made when it is met first; now its type is known
+    known = {t.lower(): t for t in (*Primitive.types, *map(type_name, SPECIAL), *_ALIASES)}
+    if kind not in known.values():
+        close = difflib.get_close_matches(kind.lower(), known, n=3, cutoff=0.7)
+        hint = f"; did you mean {' or '.join(known[name] for name in close)}?" if close else ""
+        warn(f"gradient_override_map: no operation has the type {kind!r}, so nothing is overridden{hint}", UserWarning)

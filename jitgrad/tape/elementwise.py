@@ -42,7 +42,7 @@ class Elementwise(Primitive):
     traceable = True
 
     def __init__(self, name: str, function: Callable, rule: ScalarRule):
-        super().__init__(name, function, ())
+        super().__init__(name, function, (), integers=True)
         self.rule = rule
         self._rows: dict[tuple, Sequence[Pull | None]] = {}
 

@@ -50,7 +50,7 @@ class ForwardAccumulator:
     """
 
     def __init__(self, primals: Any, tangents: Any):
-        self._primals = values_of("primals", primals)
+        self._primals = values_of("the primals of an accumulator", primals)
         given = flatten_like(primals, tangents, ("primals", "tangents"))
         self._tangents = [fitted(t, p, ("a tangent", "primal")) for t, p in zip(given, self._primals, strict=True)]
         self._recording = Recording(watches_variables=False)
@@ -102,6 +102,12 @@ class ForwardAccumulator:
         found = [self._product(value) for value in values]
         if rule is UnconnectedGradients.ZERO:
             found = [Tensor(np.zeros(v.shape, v.dtype)) if t is None else t for t, v in zip(found, values, strict=True)]
+        elif any(t is None for t in found):
+            warn(
+                "a jvp is None: a value does not depend on the accumulator's primals through operations recorded in "
+                "its context; if it should, look for .numpy(), integer conversions, or work done outside. Where it "
+                "should not, unconnected_gradients='zero' gives zeros"
+            )
         return rebuild(primals, iter(found))
 
     def _product(self, value: Tensor) -> Tensor | None:

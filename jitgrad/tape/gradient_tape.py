@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.errors import ArgumentError, JitgradError, ShapeError
-from jitgrad.tape.compiled import backward, rows
+from jitgrad.tape.compiled import backward, follow, rows
 from jitgrad.tape.handlers import HANDLERS
 from jitgrad.tape.notices import warn
 from jitgrad.tape.recording import Recording, thread
@@ -81,8 +81,9 @@ class GradientTape:
         self._persistent = bool(persistent)
         self._watch_variables = bool(watch_accessed_variables)
         self._recording: Recording | None = None
-        self._variables: tuple[Variable, ...] = ()
+        self._variables: dict[Any, Variable] = {}  # that were watched when what was recorded was freed
         self._is_recording = False
+        self._used = ""  # the method that has freed what was recorded
 
     # ----- recording ------------------------------------------------------------------------------
     def __enter__(self) -> GradientTape:
@@ -105,6 +106,8 @@ class GradientTape:
             raise RecordingError("this tape is already recording; leave its context before you enter it again")
         if self._recording is None:
             self._recording = Recording(self._watch_variables)
+        if not self._persistent and not self._recording.nodes:
+            follow(self._recording)
         thread.recordings = (*thread.recordings, self._recording)
         self._is_recording = True
 
@@ -141,13 +144,13 @@ class GradientTape:
                 continue
             if self._recording is None:
                 self._recording = Recording(self._watch_variables)
+            elif self._recording.nodes:
+                self._recording.kept = self._recording.state = None  # it has recorded, so it is not deferred
             value.watch(self._recording)
 
     def watched_variables(self) -> tuple[Variable, ...]:
         """The variables watched so far, in the order in which they were made."""
-        if self._recording is None:
-            return self._variables
-        watched = self._recording.variables
+        watched = self._variables if self._recording is None else self._recording.variables
         return tuple(watched[node] for node in sorted(watched, key=attrgetter("number")))
 
     @contextlib.contextmanager
@@ -184,27 +187,21 @@ class GradientTape:
         self._start()
 
     # ----- differentiating ------------------------------------------------------------------------
-    @contextlib.contextmanager
-    def _use(self, what: str) -> Iterator[Recording]:
-        """The recording, for one derivative; afterwards it is released unless the tape is persistent."""
-        recording = self._recording
-        if recording is None:
+    def _use(self, what: str) -> _Use:
+        """A context with the recording, for one derivative; its end releases it unless the tape is persistent."""
+        if self._recording is None and self._used:
             raise TapeError(
-                f"{what}() of a tape that has recorded nothing or has been used: a tape that is not persistent gives "
-                f"one set of gradients; make it with persistent=True to ask for more"
+                f"{what}() of a tape that has been used, by {self._used}(): a tape that is not persistent gives one "
+                f"set of gradients; make it with persistent=True to ask for more"
             )
-        if self._persistent:
-            yield recording
-            return
-        if self._is_recording:
+        if self._recording is None:
+            raise TapeError(
+                f"{what}() of a tape that has recorded nothing; compute the target in its context: "
+                f"with jitgrad.GradientTape() as tape: ..."
+            )
+        if self._is_recording and not self._persistent:
             self._stop()
-        try:
-            yield recording
-        finally:
-            self._variables = self.watched_variables()
-            recording.variables.clear()
-            recording.release()
-            self._recording = None
+        return _Use(self, self._recording, what)
 
     def gradient(
         self,
@@ -242,8 +239,7 @@ class GradientTape:
         targets, wanted = values_of("target", target), values_of("sources", sources)
         seeds = seeds_of(target, targets, output_gradients)
         with self._use("gradient") as recording:
-            found = backward(targets, seeds, wanted, recording)
-            found = [with_convention(g, s, rule, targets, recording) for g, s in zip(found, wanted, strict=True)]
+            found = connected(backward(targets, seeds, wanted, recording), wanted, sources, rule, targets, recording)
         return rebuild(sources, iter(found))
 
     def jacobian(
@@ -276,15 +272,13 @@ class GradientTape:
         One backward sweep per element of the target.
         """
         rule = unconnected(unconnected_gradients)
-        self._check_loop("jacobian", experimental_use_pfor)
+        self._check_loop("jacobian", parallel_iterations, experimental_use_pfor)
         (goal,), wanted = values_of("target", target, one=True), values_of("sources", sources)
         with self._use("jacobian") as recording:
             hot = functools.partial(one_hot, goal.shape, goal.dtype)
             rows = _rows(goal, wanted, recording, hot, parallel_iterations)
-            found = [
-                _stacked(row, goal.shape + s.shape, s, rule, goal, recording)
-                for row, s in zip(rows, wanted, strict=True)
-            ]
+            found = [_stacked(row, goal.shape + s.shape, s, rule) for row, s in zip(rows, wanted, strict=True)]
+            found = connected(found, wanted, sources, rule, [goal], recording)
         return rebuild(sources, iter(found))
 
     def batch_jacobian(
@@ -316,7 +310,7 @@ class GradientTape:
             If the first axes differ or one of them is missing.
         """
         rule = unconnected(unconnected_gradients)
-        self._check_loop("batch_jacobian", experimental_use_pfor)
+        self._check_loop("batch_jacobian", parallel_iterations, experimental_use_pfor)
         (goal,), (origin,) = values_of("target", target, one=True), values_of("source", source, one=True)
         if goal.ndim < 1 or origin.ndim < 1 or goal.shape[0] != origin.shape[0]:
             raise ShapeError(
@@ -332,11 +326,35 @@ class GradientTape:
             (rows,) = _rows(goal, [origin], recording, seeds, parallel_iterations)
             if rows is not None and rows and rows[0] is not None:
                 return np.reshape(np.stack(rows, axis=1), goal.shape + origin.shape[1:])
-            return _stacked(rows, goal.shape + origin.shape[1:], origin, rule, goal, recording)
+            found = _stacked(rows, goal.shape + origin.shape[1:], origin, rule)
+            return connected([found], [origin], source, rule, [goal], recording)[0]
 
-    def _check_loop(self, what: str, pfor: bool) -> None:
+    def _check_loop(self, what: str, threads: Any, pfor: bool) -> None:
+        if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
+            raise ArgumentError(f"{what}: parallel_iterations must be a positive integer or None, not {threads!r}")
         if not pfor and not self._persistent:
             raise TapeError(f"{what}() with experimental_use_pfor=False needs a tape with persistent=True")
+
+
+class _Use:
+    """See `GradientTape._use`; a class costs half of what a generator does."""
+
+    __slots__ = ("recording", "tape", "what")
+
+    def __init__(self, tape: GradientTape, recording: Recording, what: str):
+        self.tape = tape
+        self.recording = recording
+        self.what = what
+
+    def __enter__(self) -> Recording:
+        return self.recording
+
+    def __exit__(self, *exception: Any) -> None:
+        tape, recording = self.tape, self.recording
+        if not tape._persistent:
+            tape._variables, recording.variables = recording.variables, {}
+            recording.release()
+            tape._recording, tape._used = None, self.what
 
 
 # ----- arguments and results ------------------------------------------------------------------------
@@ -344,9 +362,11 @@ def values_of(name: str, tree: Any, one: bool = False) -> list[Tensor]:
     """The leaves of an argument as tensors; a variable counts as its value, and reading it here is not recorded."""
     leaves = [tree] if one else flatten(tree)
     for leaf in leaves:
-        if not isinstance(leaf, Value):
+        if type(leaf) is not Tensor and type(leaf) is not Variable:
             what = f"{name} must be a tensor or variable{'' if one else ' or a nested structure of them'}, not "
-            if name.startswith("source"):
+            if one and isinstance(leaf, (list, tuple, dict)) and leaf:
+                way_out = "differentiate its parts one by one, on a tape with persistent=True"
+            elif name in ("source", "sources", "xs", "stop_gradients", "the primals of an accumulator"):
                 way_out = "make it one with jitgrad.constant or jitgrad.Variable and use that in the computation"
             elif leaf is None:
                 way_out = "does the function that computes it return it?"
@@ -356,7 +376,7 @@ def values_of(name: str, tree: Any, one: bool = False) -> list[Tensor]:
                     "float(), .numpy(), or writing into an array"
                 )
             raise ArgumentError(f"{what}{type(leaf).__name__} {leaf!r}; {way_out}")
-    return [leaf if isinstance(leaf, Tensor) else Tensor(leaf.array, leaf.node) for leaf in leaves]
+    return [leaf if type(leaf) is Tensor else Tensor(leaf._array, leaf.node) for leaf in leaves]
 
 
 def seeds_of(
@@ -364,9 +384,8 @@ def seeds_of(
 ) -> list[Any]:
     """A cotangent for each of the `targets`, which are the leaves of `target`."""
     if output_gradients is None:
-        given: list[Any] = [None] * len(targets)
-    else:
-        given = flatten_like(target, output_gradients, names)
+        return [_ones(t) for t in targets]
+    given = flatten_like(target, output_gradients, names)
     return [
         _ones(t) if seed is None else fitted(seed, t, ("an output gradient", "target"))
         for t, seed in zip(targets, given, strict=True)
@@ -394,7 +413,10 @@ def fitted(value: Any, like: Tensor, names: tuple[str, str]) -> Tensor:
     ShapeError
         If the shapes differ; a list of one value may stand for that value.
     """
-    tensor = value.read_value() if isinstance(value, Value) else constant(value)
+    try:
+        tensor = value.read_value() if isinstance(value, Value) else constant(value)
+    except ArgumentError as error:
+        raise ArgumentError(f"{names[0]} must be an array of numbers, not {value!r}") from error
     if isinstance(value, (list, tuple)) and tensor.shape == (1, *like.shape):
         tensor = tensor[0]
     if tensor.shape != like.shape:
@@ -402,29 +424,37 @@ def fitted(value: Any, like: Tensor, names: tuple[str, str]) -> Tensor:
     return tensor if tensor.dtype == like.dtype else tensor.astype(like.dtype)
 
 
-def with_convention(
-    gradient: Tensor | None,
-    source: Tensor,
+def connected(
+    found: list[Any],
+    wanted: list[Tensor],
+    sources: Any,
     rule: UnconnectedGradients,
     targets: list[Tensor],
     recording: Recording | None,
-) -> Tensor | None:
-    """What to return for a source: its gradient, or zeros, or None and a warning."""
-    if gradient is not None:
-        return gradient
+) -> list[Any]:
+    """What to return for the `wanted` sources: what was found, where that is None zeros, or None and a warning."""
+    if all(gradient is not None for gradient in found):
+        return found
     if rule is UnconnectedGradients.ZERO:
-        return Tensor(np.zeros(source.shape, source.dtype))
-    warn(_reason(source, targets, recording))
-    return None
+        return [Tensor(np.zeros(s.shape, s.dtype)) if g is None else g for g, s in zip(found, wanted, strict=True)]
+    reasons: dict[str, list[str]] = {}
+    for k, (gradient, leaf) in enumerate(zip(found, flatten(sources), strict=True)):
+        if gradient is None:
+            name = leaf.name if isinstance(leaf, Variable) else f"number {k}" if len(found) > 1 else ""
+            reasons.setdefault(_reason(wanted[k], targets, recording), []).append(name)
+    for reason, names in reasons.items():
+        warn(reason.format(source=f"a source ({', '.join(names)})" if names[0] else "a source"))
+    return found
 
 
 def _reason(source: Tensor, targets: list[Tensor], recording: Recording | None) -> str:
+    """Why the gradient for a source is None; with a place for the names of all sources of which that is true."""
     start = "a gradient is None: "
     if source.dtype.kind not in "fc":
-        return f"{start}a source has dtype {source.dtype}; only floating point values have gradients"
+        return f"{start}{{source}} has dtype {source.dtype}; only floating point values have gradients"
     if not _recorded(source, recording):
         return (
-            f"{start}a source was not watched; use tape.watch(x) before the computation, or a trainable "
+            f"{start}{{source}} was not watched; use tape.watch(x) before the computation, or a trainable "
             f"jitgrad.Variable, and differentiate with respect to that very object (w = w - step makes a new one: "
             f"write w.assign_sub(step))"
         )
@@ -434,7 +464,7 @@ def _reason(source: Tensor, targets: list[Tensor], recording: Recording | None) 
             f".numpy(), int() or comparisons"
         )
     return (
-        f"{start}no target depends on a source through recorded operations; if it should, look for .numpy(), integer "
+        f"{start}no target depends on {{source}} through recorded operations; if it should, look for .numpy(), integer "
         f"conversions, or work done outside the tape's context. Where it should not, unconnected_gradients='zero' "
         f"gives zeros"
     )
@@ -466,12 +496,10 @@ def _rows(
     return [[sweep[k] for sweep in sweeps] for k in range(len(sources))]
 
 
-def _stacked(
-    rows: list[Any], shape: tuple[int, ...], source: Tensor, rule: UnconnectedGradients, target: Tensor, recording: Any
-) -> Tensor | None:
-    """The rows of a Jacobian as one tensor."""
+def _stacked(rows: list[Any], shape: tuple[int, ...], source: Tensor, rule: UnconnectedGradients) -> Tensor | None:
+    """The rows of a Jacobian as one tensor; zeros where `rule` asks for them, or there are no rows."""
     if rows and rows[0] is not None:
         return HANDLERS[np.reshape](HANDLERS[np.stack](rows), shape)
     if not rows or rule is UnconnectedGradients.ZERO:
         return Tensor(np.zeros(shape, source.dtype))
-    return with_convention(None, source, rule, [target], recording)
+    return None

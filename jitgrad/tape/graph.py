@@ -6,14 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.tape.gradient_tape import (
-    UnconnectedGradients,
-    one_hot,
-    seeds_of,
-    unconnected,
-    values_of,
-    with_convention,
-)  # fmt: skip
+from jitgrad.tape.gradient_tape import UnconnectedGradients, connected, one_hot, seeds_of, unconnected, values_of
 from jitgrad.tape.structure import flatten
 from jitgrad.tape.sweep import backward
 from jitgrad.tape.tensor import Tensor
@@ -65,7 +58,7 @@ def gradients(
     stopped = [] if stop_gradients is None else values_of("stop_gradients", stop_gradients)
     stops = {s.node for s in stopped if s.node is not None}
     found = backward(targets, seeds_of(ys, targets, grad_ys, ("ys", "grad_ys")), sources, stops=stops)
-    return [with_convention(g, s, rule, targets, None) for g, s in zip(found, sources, strict=True)]
+    return connected(found, sources, xs, rule, targets, None)
 
 
 def hessians(ys: Any, xs: Any, name: str = "hessians", **kwargs: Any) -> list[Any]:

@@ -7,6 +7,7 @@ are first met, with the engine's scalar rules.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -41,7 +42,10 @@ def _name(function: Any) -> str:
         return ".".join((_name(function[0]), *function[1:]))
     module = getattr(function, "__module__", None) or "numpy"
     if isinstance(function, np.ufunc) and getattr(np, function.__name__, None) is not function:
-        module = "scipy.special"  # ufuncs do not say where they come from
+        special = sys.modules.get("scipy.special")  # ufuncs do not say where they come from
+        if getattr(special, function.__name__, None) is not function:
+            return f"the ufunc {function.__name__}"
+        module = "scipy.special"
     return f"{module.replace('numpy', 'np', 1)}.{getattr(function, '__name__', function)}"
 
 

@@ -8,7 +8,7 @@ import sys
 import warnings
 from types import FrameType
 
-_LIBRARIES = ("jitgrad", "numpy", "scipy")
+_LIBRARIES = ("jitgrad", "numpy", "scipy", "contextlib")
 
 
 class UnconnectedGradientWarning(UserWarning):
@@ -20,12 +20,12 @@ def _library(frame: FrameType) -> str:
     return frame.f_globals.get("__name__", "").partition(".")[0]
 
 
-def warn(message: str) -> None:
+def warn(message: str, category: type[Warning] = UnconnectedGradientWarning) -> None:
     """Warn at the line outside of this package, and of those that it was called through, that led here."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and _library(frame) in _LIBRARIES:
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, UnconnectedGradientWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def warn_detached(what: str, silent: tuple[str, ...] = ()) -> None:

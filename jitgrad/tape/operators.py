@@ -56,6 +56,16 @@ def _tuple_or_integers(args: tuple) -> Any:
     return args[0] if len(args) == 1 else args
 
 
+def _no_out(function: str, augmented: bool = False) -> UnsupportedError:
+    """The error where a result is to be written into an array."""
+    how, way_out = "with out=", f"write a = np.{function}(...) without it"
+    if augmented:
+        how, way_out = "as an augmented assignment such as a += x would", f"write a = np.{function}(a, x)"
+    return UnsupportedError(
+        f"np.{function} cannot write a tape value into an array, {how}: the array would not be recorded; {way_out}"
+    )
+
+
 class Operators:
     """Operators and methods, each the handler of the NumPy function of that meaning."""
 
@@ -153,11 +163,10 @@ class Operators:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if not kwargs and method == "__call__":
             return HANDLERS[ufunc](*inputs)
-        if kwargs.pop("out", None) is not None:
-            raise UnsupportedError(
-                f"np.{ufunc.__name__} cannot write a tape value into an array (out=, or an augmented assignment such "
-                f"as a += x): the array would not be recorded; write a = a + x"
-            )
+        out = kwargs.pop("out", None)
+        if out is not None:
+            augmented = len(inputs) == 2 and out[0] is inputs[0]  # a += x, as NumPy passes it on
+            raise _no_out(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}", augmented)
         if kwargs.pop("where", True) is not True:
             raise UnsupportedError(f"np.{ufunc.__name__} of tape values does not take where=; write np.where")
         if method != "__call__":
@@ -165,10 +174,10 @@ class Operators:
         dtype = kwargs.pop("dtype", None)
         if kwargs:
             raise UnsupportedError(f"np.{ufunc.__name__} of tape values does not take {', '.join(kwargs)}")
-        out = HANDLERS[ufunc](*inputs)
-        return out if dtype is None else out.astype(dtype)
+        made = HANDLERS[ufunc](*inputs)
+        return made if dtype is None else made.astype(dtype)
 
     def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
         if kwargs.pop("out", None) is not None:
-            raise UnsupportedError(f"np.{function.__name__} cannot write a tape value into out=; use what it returns")
+            raise _no_out(function.__name__)
         return HANDLERS[function](*args, **kwargs)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from typing import Any, ClassVar
 
 from jitgrad.errors import UnsupportedError
-from jitgrad.tape.recording import NO_KWARGS, Node, Recording, leaf, recorded, thread
+from jitgrad.tape.deferred import defer
+from jitgrad.tape.recording import NO_KWARGS, Node, Recording, recorded, thread
+from jitgrad.tape.signatures import kept, signature
 from jitgrad.tape.structure import flatten
 from jitgrad.tape.tensor import Tensor, Value, Variable, stacked
 
@@ -36,6 +36,10 @@ class Primitive:
         ``pulls(k, ct, out, args, kwargs)`` stands for operands of any number. What a pull returns is summed to the
         operand's shape and converted to its dtype. With several results `ct` and `out` are tuples, and `ct` has None
         for results that are not used.
+    formula : callable, optional
+        What `function` computes, in NumPy functions that can be compiled, where it is not made of these itself.
+    integers : bool
+        Whether neither an error nor the shape of its result depends on the values of operands that are integers.
 
     Notes
     -----
@@ -43,17 +47,32 @@ class Primitive:
     receives is not to be modified. A keyword that the pulls do not name is refused.
     """
 
-    __slots__ = ("function", "keywords", "name", "pulls")
+    __slots__ = ("formula", "function", "integers", "keywords", "name", "pulls")
+    types: ClassVar[set[str]] = set()  # the names of all that there have been
     traceable = True  # its pullbacks depend on their arguments only; a subclass of which that is true says so itself
 
-    def __init__(self, name: str, function: Callable, pulls: Sequence[Pull | None] | Pull):
+    def __init__(
+        self,
+        name: str,
+        function: Callable,
+        pulls: Sequence[Pull | None] | Pull,
+        formula: Callable | None = None,
+        integers: bool = False,
+    ):
         self.name = name
+        self.types.add(name)
         self.function = function
         self.pulls = pulls
+        self.formula = formula or function
+        self.integers = integers
         self.keywords = None if callable(pulls) else frozenset().union(*(_keywords(p) for p in pulls if p is not None))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         listening = thread.recordings
+        if len(listening) == 1 and listening[0].state is not None and thread.overrides is None:
+            found = defer(self, args, kwargs, listening)
+            if found is not None:
+                return found
         arrays: list[Any] = []
         tensors = False
         tracked: tuple[Recording, ...] = ()
@@ -115,61 +134,6 @@ class Primitive:
 def _keywords(pull: Pull) -> frozenset[str]:
     """The names that a pull takes after ``ct`` and ``out``."""
     return frozenset(list(inspect.signature(pull).parameters)[2:])
-
-
-def kept(arg: Any) -> Any:
-    """An operand as a node keeps it: the caller may write into his arrays afterwards."""
-    if isinstance(arg, np.ndarray):
-        return arg.copy() if arg.flags.writeable or arg.base is not None else arg
-    if type(arg) in (list, tuple):
-        return type(arg)([kept(a) for a in arg])
-    return arg
-
-
-# ----- what a call looks like -----------------------------------------------------------------------
-OPAQUE = object()
-"""In a signature: something that cannot be told from other things of its kind."""
-
-
-def signature(primitive: Primitive, args: tuple, kwargs: Mapping[str, Any], out: Any) -> tuple:
-    """What tells a call from others whose backward sweep is another program; see `Node`."""
-    if not vars(type(primitive)).get("traceable"):
-        return (OPAQUE,)
-    parts: list[Any] = [primitive]
-    shaped = False
-    for arg in args:
-        if type(arg) is Tensor:
-            node = arg.node
-            if node is None:
-                node = arg.node = leaf(arg._array)
-            parts.append((node, arg.index) if arg.index else node)
-        else:
-            parts.append(described(arg))
-            shaped |= isinstance(arg, (np.ndarray, tuple, list))
-    if kwargs:
-        parts += kwargs
-        parts += [described(v, exact=True) for v in kwargs.values()]
-    if shaped:  # a mask decides about the shape of the result
-        parts.append(tuple([part.shape for part in (out if type(out) is tuple else (out,))]))
-    return tuple(parts)
-
-
-def described(arg: Any, exact: bool = False) -> Any:
-    """A constant in a signature: floats and arrays by type and shape, others by content.
-
-    With `exact` floats are told by their value, and arrays cannot be told.
-    """
-    kind = type(arg)
-    if kind is float or isinstance(arg, np.inexact):
-        return (kind, repr(arg)) if exact else kind
-    if arg is None or kind in (int, bool, str) or isinstance(arg, (np.generic, np.dtype, type)):
-        return kind, arg
-    if kind is np.ndarray and not exact:
-        return kind, arg.dtype, arg.shape, arg.flags.num
-    if kind in (tuple, list, slice):
-        parts = [described(a, exact) for a in ((arg.start, arg.stop, arg.step) if kind is slice else arg)]
-        return OPAQUE if OPAQUE in parts else (kind, *parts)
-    return kind if arg is Ellipsis else OPAQUE
 
 
 def heard_by(tensors: Iterable[Tensor]) -> tuple[Recording, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.tape.deferred import defer
 from jitgrad.tape.elementwise import Elementwise, ufunc_primitive
 from jitgrad.tape.functions.products import MATMUL
 from jitgrad.tape.primitive import Primitive
@@ -36,11 +37,16 @@ def _unary(primitive: Primitive, function: Callable, otherwise: Callable) -> Cal
     def call(x):
         listening = thread.recordings
         if listening and type(x) is Tensor and not x.index and thread.overrides is None:
+            if listening[0].state is not None and len(listening) == 1:
+                found = defer(primitive, (x,), NO_KWARGS, listening)
+                if found is not None:
+                    return found
             a = x.node
             if a is not None and a.recordings is listening:
                 out = function(x._array)
                 node = Node(primitive, (x,), NO_KWARGS, out, listening, (primitive, a))
                 for recording in listening:
+                    recording.state = None
                     recording.nodes.append(node)
                     if len(recording.nodes) > recording.limit:
                         recording.prune()
@@ -54,6 +60,10 @@ def _binary(primitive: Primitive, function: Callable, otherwise: Callable) -> Ca
     def call(x, y):
         listening = thread.recordings
         if listening and thread.overrides is None:
+            if listening[0].state is not None and len(listening) == 1:
+                found = defer(primitive, (x, y), NO_KWARGS, listening)
+                if found is not None:
+                    return found
             if type(x) is Variable:
                 x = x.read_value()
             if type(y) is Variable:
@@ -78,13 +88,26 @@ def _binary(primitive: Primitive, function: Callable, otherwise: Callable) -> Ca
             out = function(first, second)
             node = Node(primitive, (x, y), NO_KWARGS, out, listening, (primitive, a, b))
             for recording in listening:
+                recording.state = None
                 recording.nodes.append(node)
                 if len(recording.nodes) > recording.limit:
                     recording.prune()
             return Tensor(out, node)
+        if not listening:
+            if type(x) is float and type(y) is Tensor:
+                return Tensor(function(x, y._array))
+            if type(x) is Tensor and (type(y) is float or type(y) is Tensor):
+                return Tensor(function(x._array, y._array if type(y) is Tensor else y))
         return otherwise(x, y)
 
     return call
+
+
+def _reflected(call: Callable, otherwise: Callable) -> Callable:
+    def reflected(self, other):
+        return call(other, self) if type(other) is float else otherwise(self, other)
+
+    return reflected
 
 
 def _enter_operators() -> None:
@@ -94,7 +117,11 @@ def _enter_operators() -> None:
     ):  # fmt: skip
         method = f"__{name}__"
         made = MATMUL if ufunc is np.matmul else ufunc_primitive(ufunc)
-        setattr(Tensor, method, quick(made, getattr(Tensor, method)))
+        call = quick(made, getattr(Tensor, method))
+        setattr(Tensor, method, call)
+        if ufunc.nin == 2:
+            method = f"__r{name}__"
+            setattr(Tensor, method, _reflected(call, getattr(Tensor, method)))
 
 
 _enter_operators()

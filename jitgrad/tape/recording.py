@@ -40,9 +40,12 @@ class Node:
         Grows with time: inputs have smaller numbers than what is made of them.
     since : dict of Recording to int, or None
         The time from which a recording was told to watch it. What was computed before does not depend on it.
+    state : State or None
+        Where in a known recording it stands, if it was not computed when it was recorded (see `deferred`). Its `out` is
+        missing until somebody looks at it.
     """
 
-    __slots__ = ("args", "kwargs", "number", "out", "primitive", "recordings", "signature", "since")
+    __slots__ = ("args", "kwargs", "number", "out", "primitive", "recordings", "signature", "since", "state")
 
     def __init__(self, primitive, args, kwargs, out, recordings, signature=()):
         self.primitive = primitive
@@ -52,13 +55,23 @@ class Node:
         self.recordings = recordings
         self.signature = signature
         self.number = tick()
-        self.since = None
+        self.since = self.state = None
+
+    def __getattr__(self, name: str) -> Any:
+        # Only a missing `out` is looked up here: a value that was deferred.
+        if name != "out":
+            raise AttributeError(name)
+        from jitgrad.tape.deferred import compute
+
+        compute(self)
+        return self.out
 
 
 def recorded(primitive, args, kwargs, out, recordings, signature) -> Node:
     """A node for a call that happened, in all `recordings`."""
     node = Node(primitive, args, kwargs, out, recordings, signature)
     for recording in recordings:
+        recording.state = None  # what is recorded from here on was not foreseen
         nodes = recording.nodes
         nodes.append(node)
         if len(nodes) > recording.limit:
@@ -90,17 +103,32 @@ class Recording:
         Whether a variable it watches was assigned to, so that one node stands for several values.
     nodes : list of Node
         What was recorded, in the order of time. Who appends beyond `limit` calls `prune`.
+    state : State or None
+        Where it stands among known recordings, as long as it repeats one (see `deferred`).
+    leaves : dict of Node to int
+        While it does: the operands that it did not compute, numbered as they came.
+    looked : bool
+        Whether somebody looked at a value that was deferred.
+    kept : set of int, or None
+        The operations whose results are still in use when the recording is released.
     """
 
-    __slots__ = ("__weakref__", "alive", "limit", "nodes", "rewritten", "variables", "watches_variables")
+    __slots__ = (
+        "__weakref__", "alive", "kept", "leaves", "limit", "looked", "nodes", "rewritten", "state", "variables",
+        "watches_variables",
+    )  # fmt: skip
 
-    def __init__(self, watches_variables: bool):
+    def __init__(self, watches_variables: bool, state: Any = None):
         self.alive = True
         self.watches_variables = watches_variables
         self.rewritten = False
         self.variables: dict[Node, Any] = {}
         self.nodes: list[Node] = []
         self.limit = FIRST_PRUNING
+        self.state = state
+        self.leaves: dict[Any, int] = {}
+        self.looked = False
+        self.kept: set[int] | None = None
 
     def prune(self) -> None:
         """Forget operations whose results are gone; the limit doubles, so the cost per operation is constant."""
@@ -125,16 +153,24 @@ class Recording:
     def release(self) -> None:
         """Free what only this recording keeps."""
         self.alive = False
+        self.state = None
+        self.leaves.clear()
         nodes, self.nodes = self.nodes, []
         # Latest first: a chain of nodes that held each other would be freed recursively from its end.
         while nodes:
             node = nodes.pop()
             if sys.getrefcount(node) == 2:  # it goes now
                 continue
+            if self.kept is not None:
+                self.kept.add(len(nodes))
+            if node.state is not None:
+                node.out  # noqa: B018  # computed now if it was deferred: its operands go
             if len(node.recordings) == 1 or not any(r.alive for r in node.recordings):
                 node.args = node.signature = ()
-                node.kwargs = node.out = None
+                node.kwargs = None
                 node.primitive = RELEASED
+                if node.state is None:  # else its tensors look for it there
+                    node.out = None
 
 
 class _Thread(threading.local):
@@ -170,7 +206,7 @@ def watch(node: Node, recording: Recording) -> None:
     if recording in node.recordings:
         return
     with _watching:  # tapes of other threads may watch the same variable
-        alive = [r for r in node.recordings if r.alive]
+        alive = [r for r in node.recordings if r.alive] if node.recordings else ()
         node.since = {r: node.since[r] for r in alive if node.since and r in node.since} if alive else {}
         node.since[recording] = tick()
         recordings = (*alive, recording)

@@ -6,11 +6,18 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from jitgrad.errors import ArgumentError
+
+LEAVES: set[type] = {int, float, complex, type(None), np.ndarray}
+"""Types that are leaves for certain, so that the slow question whether something is a mapping is spared."""
 
 
 def flatten(tree: Any) -> list[Any]:
     """The leaves of `tree`, those of a dict in the order of its sorted keys, as in TensorFlow."""
+    if type(tree) in LEAVES:
+        return [tree]
     if isinstance(tree, (list, tuple)):
         return [leaf for part in tree for leaf in flatten(part)]
     if isinstance(tree, Mapping):
@@ -56,6 +63,8 @@ def _sketch(tree: Any) -> str:
 
 def rebuild(tree: Any, leaves: Iterator[Any]) -> Any:
     """`tree` with other leaves."""
+    if type(tree) in LEAVES:
+        return next(leaves)
     if isinstance(tree, (list, tuple)):
         parts = [rebuild(part, leaves) for part in tree]
         return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.errors import DifferentiationError, ShapeError
+from jitgrad.errors import ArgumentError, DifferentiationError, ShapeError
 from jitgrad.tape.primitive import plain
 from jitgrad.tape.recording import RELEASED, Node, Recording, only, thread
 from jitgrad.tape.tensor import Tensor
@@ -196,7 +196,9 @@ def _add(cotangents: dict[Node, Any], tensor: Tensor, ct: Any) -> None:
 def _fit(ct: Any, array: Any, node: Node) -> Any:
     """`ct` summed, broadcast or converted to the shape and dtype of the operand `array`."""
     if not hasattr(ct, "dtype"):
-        ct = np.asarray(ct)
+        given, ct = ct, np.asarray(ct)
+        if ct.dtype.kind not in "biufc":
+            raise ArgumentError(f"the gradient of {node.primitive.name} gave {given!r}, which is no array of numbers")
     if ct.shape != array.shape:
         ct = _to_shape(ct, array.shape, node)
     if ct.dtype != array.dtype:
@@ -215,8 +217,9 @@ def _to_shape(ct: Any, shape: tuple[int, ...], node: Node) -> Any:
         if summed:
             ct = np.sum(ct, axis=summed)
     try:
-        # a 1 in the shape was summed away above
-        return np.reshape(ct, shape) if ct.size == np.prod(shape) else np.broadcast_to(ct, shape)
+        # a 1 in the shape was summed away above; any other change of order would be a mistake
+        same = [n for n in ct.shape if n != 1] == [n for n in shape if n != 1]
+        return np.reshape(ct, shape) if same else np.broadcast_to(ct, shape)
     except ValueError:
         raise ShapeError(
             f"the gradient of {node.primitive.name} gave a cotangent of shape {ct.shape} for an operand of shape "

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from jitgrad.errors import ArgumentError
+from jitgrad.errors import ArgumentError, ShapeError
 from jitgrad.tape.handlers import HANDLERS
 from jitgrad.tape.notices import warn_detached
 from jitgrad.tape.operators import Operators
 from jitgrad.tape.recording import Node, Recording, leaf, thread, watch
+from jitgrad.tape.structure import LEAVES
 
 
 class Value(Operators):
@@ -112,7 +114,10 @@ class Value(Operators):
 
 def owned(value: Any, dtype: Any = None) -> np.ndarray:
     """A fresh array of `value` that nobody else holds; Python floats become float64."""
-    array = np.array(value.array if isinstance(value, Value) else value, dtype=dtype)
+    try:
+        array = np.array(value.array if isinstance(value, Value) else value, dtype=dtype)
+    except ValueError as error:  # lists of different lengths, or texts for a dtype of numbers
+        raise ArgumentError(f"a tape value must be an array of numbers, not {value!r} ({error})") from None
     if array.dtype.kind not in "biufc":
         raise ArgumentError(f"a tape value must be an array of numbers, not {type(value).__name__} {value!r}")
     return array
@@ -131,9 +136,37 @@ class Tensor(Value):
         self.node: Any = node
         self.index = index
 
+    def __getattr__(self, name: str) -> Any:
+        # Only a missing `_array` is looked up here: a value that was deferred (see `deferred`).
+        if name != "_array":
+            raise AttributeError(f"'Tensor' object has no attribute {name!r}")
+        self._array = array = self.node.out
+        return array
+
     @property
     def array(self) -> Any:
         return self._array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        node = self.node
+        return self._array.shape if node is None or node.state is None else node.state.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        node = self.node
+        return self._array.dtype if node is None or node.state is None else node.state.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0] if self.shape else len(self._array)  # which raises
 
     def watch(self, recording: Recording) -> None:
         if self.node is None:
@@ -159,7 +192,7 @@ class Tensor(Value):
         return f"<Tensor shape={self.shape} dtype={self.dtype} numpy={self.array!r}>"
 
 
-def constant(value: Any, dtype: Any = None) -> Tensor:
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
     """A tensor with a copy of `value`.
 
     Parameters
@@ -168,6 +201,10 @@ def constant(value: Any, dtype: Any = None) -> Tensor:
         A tensor that a tape knows stays on it, and so do those in a list; of a variable it is the value as it is now.
     dtype : dtype, optional
         By default NumPy's choice: float64 for Python floats.
+    shape : tuple of int, optional
+        Filled with `value` if that is one number; else `value` must have as many elements.
+    name : str
+        Accepted for TensorFlow's sake.
 
     Examples
     --------
@@ -179,6 +216,8 @@ def constant(value: Any, dtype: Any = None) -> Tensor:
     >>> tape.gradient(y, x).numpy()
     array([6., 8.])
     """
+    if shape is not None:
+        return _shaped(constant(value, dtype), shape)
     if isinstance(value, Tensor):
         return value if dtype is None or value.dtype == dtype else value.astype(dtype)
     if isinstance(value, (list, tuple)) and any(isinstance(v, (Value, list, tuple)) for v in value):
@@ -186,6 +225,16 @@ def constant(value: Any, dtype: Any = None) -> Tensor:
         if isinstance(value, Tensor):
             return constant(value, dtype)
     return Tensor(owned(value, dtype))
+
+
+def _shaped(value: Tensor, shape: Any) -> Tensor:
+    """One number repeated, or as many as there are elements rearranged."""
+    try:
+        if value.size == 1:
+            return HANDLERS[np.broadcast_to](value.reshape(()), shape)
+        return value.reshape(shape)
+    except ValueError:
+        raise ShapeError(f"constant: {value.size} numbers do not fill the shape {shape}") from None
 
 
 def stacked(value: Any) -> Any:
@@ -285,13 +334,22 @@ class Variable(Value):
 
     def assign_add(self, delta: Any) -> Variable:
         """Add `delta` (broadcast to its shape)."""
-        self._replace(self._fitted(np.asarray(self._array + _plain(delta))))
+        self._replace(self._combined(np.add, delta))
         return self
 
     def assign_sub(self, delta: Any) -> Variable:
         """Subtract `delta` (broadcast to its shape)."""
-        self._replace(self._fitted(np.asarray(self._array - _plain(delta))))
+        self._replace(self._combined(np.subtract, delta))
         return self
+
+    def _combined(self, ufunc: np.ufunc, delta: Any) -> np.ndarray:
+        try:
+            combined = ufunc(self._array, _plain(delta))
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(
+                f"cannot {ufunc.__name__} {delta!r} and {self._name}, whose shape is {self.shape} ({error})"
+            ) from None
+        return self._fitted(np.asarray(combined))
 
     def _replace(self, array: np.ndarray) -> None:
         """Take over `array`, which nobody else may write. The old one may still be on a tape, so it is left alone."""
@@ -310,6 +368,9 @@ class Variable(Value):
 
     def __repr__(self) -> str:
         return f"<Variable {self._name!r} shape={self.shape} dtype={self.dtype} numpy={self._array!r}>"
+
+
+LEAVES |= {Tensor, Variable}
 
 
 def _plain(value: Any) -> Any:

@@ -460,6 +460,17 @@ def test_calls_with_arrays_do_not_pass_the_hook(monkeypatch):
     assert square_sum(np.ones(2)) == 2.0
 
 
+@pytest.mark.parametrize("value", [jg.Variable(2.0, name="w"), jg.constant(2.0), (1.0, jg.Variable(2.0, name="w"))])
+def test_a_captured_tape_value_is_refused_with_a_way_out(value):
+    def f(x):
+        return x * value
+
+    what = "Tensor of shape" if isinstance(value, jg.Tensor) else "Variable 'w' of shape"
+    for compiled in (njit(f), jg.grad(f), jg.jacfwd(f)):
+        with pytest.raises(UnsupportedError, match=rf"reads a tape value, {what} .* only as an argument"):
+            compiled(3.0)
+
+
 def test_a_node_is_freed():
     @njit
     def f(x):

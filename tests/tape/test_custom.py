@@ -146,12 +146,27 @@ def test_recorded_keyword_arguments_warn(x):
         (lambda x: x, ArgumentError, "must return its result and a gradient function"),
         (lambda x: (x * x, lambda up: (up, up)), ArgumentError, "returned 2 gradients for 1 arguments"),
         (lambda x: (x * x, lambda up: np.ones(3)), ShapeError, r"shape \(3,\) for an operand of shape \(2,\)"),
+        (lambda x: (x * x, lambda up: "up"), ArgumentError, "gave 'up', which is no array of numbers"),
     ],
 )
 def test_mistakes(f, error, message):
     with pytest.raises(error, match=message):
         slopes(jg.custom_gradient(f), jg.Variable([1.0, 2.0]))
     assert thread.recordings == ()
+
+
+def test_a_transposed_cotangent_is_not_reshaped():
+    x = jg.Variable(np.arange(6.0).reshape(2, 3))
+    with jg.GradientTape() as tape:
+        y = jg.custom_gradient(lambda x: (x * x, lambda up: np.transpose(up)))(x)
+    with pytest.raises(ShapeError, match=r"shape \(3, 2\) for an operand of shape \(2, 3\)"):
+        tape.gradient(y, x)
+
+
+def test_too_many_gradients_are_counted(x):
+    f = jg.custom_gradient(lambda x, factor: (x * factor, lambda up: (up, None, None)))
+    with pytest.raises(ArgumentError, match=r"returned 3 gradients for 2 arguments \(1 of them recorded\)"):
+        slopes(lambda x: f(x, 2.0), x)
 
 
 # ----- recompute_grad ---------------------------------------------------------------------------------
@@ -214,6 +229,32 @@ def test_recomputing_uses_the_values_of_then():
 
 
 # ----- overrides --------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("of_types", "words"),
+    [
+        ({np.square: "G"}, "maps types of operations, such as 'Square', not ufunc"),
+        ({"Square": abs}, "maps 'Square' to builtin_function_or_method .* register the function under one with"),
+        (["Square"], "must be a dict, not list"),
+    ],
+)
+def test_a_map_is_of_names(of_types, words):
+    with pytest.raises(ArgumentError, match=words), jg.gradient_override_map(of_types):
+        pass
+
+
+def test_a_name_that_is_not_registered_is_compared_with_those_that_are():
+    jg.RegisterGradient("FlatSquare")(lambda op, up: up)
+    with pytest.raises(LookupError, match="no gradient is registered under 'FlatSqare'; did you mean FlatSquare?"):
+        with jg.gradient_override_map({"Square": "FlatSqare"}):
+            pass
+
+
+@pytest.mark.parametrize("decorator", [jg.custom_gradient, jg.recompute_grad, jg.RegisterGradient("unused")])
+def test_decorators_take_functions(decorator):
+    with pytest.raises(ArgumentError, match="takes a function, not float 3.0"):
+        decorator(3.0)
+
+
 def registered(f):
     name = next(_names)
     jg.RegisterGradient(name)(f)
@@ -237,6 +278,30 @@ def test_overridden_types(kind, f):
         z = f(x)
     assert tape.gradient(y, x).tolist() == [5.0, 5.0]
     assert tape.gradient(z, x).tolist() != [5.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "close"), [("Squre", "Square"), ("matmul", "MatMul"), ("np.hypot", "Hypot"), ("Q7", "")]
+)
+def test_a_type_that_no_operation_has_is_told(kind, close):
+    name = registered(lambda op, up: up)
+    with pytest.warns(UserWarning, match=f"no operation has the type '{kind}', so nothing is overridden") as caught:
+        with jg.gradient_override_map({"Sign": name, "AddV2": name, kind: name}):
+            pass
+    assert len(caught) == 1 and caught[0].filename == __file__
+    assert f"did you mean {close}" in str(caught[0].message) if close else "mean" not in str(caught[0].message)
+
+
+def test_types_that_have_not_been_used_are_known(x):
+    @jg.custom_gradient
+    def MyOwn(v):
+        return v, lambda up: 10.0 * up
+
+    name = registered(lambda op, up: 5.0 * up)
+    with jg.gradient_override_map(dict.fromkeys(("Logaddexp2", "Erf", "Conv2D", "MyOwn"), name)):
+        with jg.GradientTape() as tape:
+            y = MyOwn(x)
+    assert float(tape.gradient(y, x)) == 5.0
 
 
 def test_operations_show_their_inputs_and_outputs(x):

@@ -108,8 +108,13 @@ def test_a_tape_gives_one_set_of_gradients_unless_persistent(x):
         y = x * x
     assert number(tape.gradient(y, x)) == 6.0
     for again in (tape.gradient, tape.jacobian):
-        with pytest.raises(jg.TapeError, match="persistent=True"):
+        with pytest.raises(jg.TapeError, match=r"of a tape that has been used, by gradient\(\): .* persistent=True"):
             again(y, x)
+
+
+def test_a_tape_that_was_never_entered_says_so(x):
+    with pytest.raises(jg.TapeError, match=r"gradient\(\) of a tape that has recorded nothing; compute the target in"):
+        jg.GradientTape().gradient(x * x, x)
 
 
 def test_a_tape_is_not_used_up_by_wrong_arguments(x):
@@ -313,7 +318,8 @@ def test_zeros_where_nothing_is_connected(x, word):
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (lambda x: (x * 2.0, jg.Variable(1.0)), "was not watched"),
+        (lambda x: (x * 2.0, jg.Variable(1.0, name="w")), r"a source \(w\) was not watched"),
+        (lambda x: (x * 2.0, jg.constant(1.0)), "a source was not watched"),
         (lambda x: (jg.constant(x.numpy()), x), "no target was recorded"),
         (lambda x: (x * 2.0, jg.Variable(1)), "dtype int64"),
         (lambda x: (jg.Variable(2.0) * 2.0 + 0.0 * (x > 1.0), x), "no target depends on a source"),
@@ -334,6 +340,28 @@ def test_unknown_words_are_refused(x):
         y = x * x
     with pytest.raises(ValueError, match="'none' or 'zero', not 'zeros'"):
         tape.gradient(y, x, unconnected_gradients="zeros")
+
+
+def test_targets_of_a_jacobian_are_differentiated_one_by_one(x):
+    with jg.GradientTape() as tape:
+        y = [x * x, x]
+    with pytest.raises(ArgumentError, match="one by one, on a tape with persistent=True"):
+        tape.jacobian(y, x)
+
+
+@pytest.mark.parametrize("threads", ["a", 0, 1.5])
+def test_threads_are_counted(x, threads):
+    with jg.GradientTape() as tape:
+        y = x * x
+    with pytest.raises(ArgumentError, match=f"parallel_iterations must be a positive integer or None, not {threads!r}"):
+        tape.jacobian(y, x, parallel_iterations=threads)
+
+
+def test_output_gradients_must_be_numbers(x):
+    with jg.GradientTape() as tape:
+        y = x * x
+    with pytest.raises(ArgumentError, match="an output gradient must be an array of numbers, not 'one'"):
+        tape.gradient(y, x, output_gradients="one")
 
 
 @pytest.mark.parametrize("wrong", [None, 3.0, np.ones(2), "y", [None]])

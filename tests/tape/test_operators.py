@@ -1,7 +1,10 @@
 """Operators and methods with operands of every kind, and NumPy's two protocols."""
 
+import operator
+
 import numpy as np
 import pytest
+import scipy.special
 
 import jitgrad as jg
 from jitgrad.errors import NoRuleError, UnsupportedError
@@ -131,7 +134,10 @@ def test_values_are_immutable():
     [
         (lambda x: np.add(x, 1.0, where=np.array([True, False, True])), "where="),
         (lambda x: np.add(x, 1.0, casting="no"), "casting"),
-        (lambda x: np.sum(x, out=np.zeros(())), "out="),
+        (lambda x: np.sum(x, out=np.zeros(())), r"with out=: .* write a = np.sum\(...\) without it"),
+        (lambda x: np.sin(x, out=np.zeros(3)), r"with out=: .* write a = np.sin\(...\) without it"),
+        (lambda x: np.add.reduce(x, out=np.zeros(())), r"write a = np.add.reduce\(...\) without it"),
+        (lambda x: operator.imul(np.ones(3), x), r"such as a \+= x would: .* write a = np.multiply\(a, x\)"),
         (lambda x: x * np.array([object()] * 3), "Python objects|unsupported operand"),
     ],
 )
@@ -141,8 +147,16 @@ def test_what_cannot_be_recorded_is_refused(call, word):
 
 
 def test_functions_without_a_rule_say_so():
-    with pytest.raises(NoRuleError, match=r"np\.add\.at of tape values has no derivative rule"):
-        np.add.at(jg.constant(A), [0], 1.0)
+    with pytest.raises(NoRuleError, match=r"np\.add\.reduceat of tape values has no derivative rule"):
+        np.add.reduceat(jg.constant(A), [0])
+    with pytest.raises(NoRuleError, match=r"^the ufunc twice .* of tape values has no derivative rule"):
+        np.frompyfunc(twice, 1, 1)(jg.constant(A))
+    with pytest.raises(NoRuleError, match=r"^scipy\.special\.gammainc of tape values has no derivative rule"):
+        scipy.special.gammainc(jg.constant(A), 1.0)
+
+
+def twice(x):
+    return 2 * x
 
 
 def test_dtype_of_a_ufunc():

@@ -5,8 +5,9 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.errors import UnsupportedError
-from jitgrad.tape.primitive import Primitive, heard_by, kept, plain
+from jitgrad.tape.primitive import Primitive, heard_by, plain
 from jitgrad.tape.recording import thread
+from jitgrad.tape.signatures import kept
 from jitgrad.tape.tensor import Tensor
 
 SCALE = Primitive("Scale", lambda a, b, power=1: a * b**power, (

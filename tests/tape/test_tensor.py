@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.errors import ArgumentError, UnsupportedError
+from jitgrad.errors import ArgumentError, ShapeError, UnsupportedError
 
 
 @pytest.fixture
@@ -229,3 +229,33 @@ def test_no_warning_is_left_over():
         warnings.simplefilter("always")
         gradient(lambda v: np.exp(v) * 2.0 - v[0], jg.Variable([1.0, 2.0]))
     assert not seen
+
+
+# ----- TensorFlow's arguments, and wrong ones ---------------------------------------------------------
+def test_constant_of_a_shape():
+    assert jg.constant(0.5, shape=(2, 2)).tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    made = jg.constant([1, 2, 3, 4], np.float32, [2, 2], name="x")
+    assert made.tolist() == [[1.0, 2.0], [3.0, 4.0]] and made.dtype == np.float32
+    x = jg.constant([2.0])
+    with jg.GradientTape() as tape:
+        tape.watch(x)
+        y = jg.constant(x, shape=(3, 1)) ** 2
+    assert tape.gradient(y, x).tolist() == [12.0]
+    with pytest.raises(ShapeError, match=r"constant: 2 numbers do not fill the shape \(3,\)"):
+        jg.constant([1.0, 2.0], shape=(3,))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda v: jg.Variable([[1.0], [2.0, 3.0]]), r"not \[\[1.0\], \[2.0, 3.0\]\] \(setting an array element"),
+        (lambda v: jg.constant("a", dtype=float), "must be an array of numbers, not 'a'"),
+        (lambda v: v.assign_add("a"), r"cannot add 'a' and v, whose shape is \(2,\)"),
+        (lambda v: v.assign_sub(np.ones(3)), r"cannot subtract array\(.*\) and v, whose shape is \(2,\)"),
+    ],
+)
+def test_what_is_no_number_is_refused(call, words):
+    v = jg.Variable([1.0, 2.0], name="v")
+    with pytest.raises(ArgumentError, match=words):
+        call(v)
+    assert v.tolist() == [1.0, 2.0]

@@ -13,9 +13,12 @@ this order:
 `cache`
     Numba compiles it; it is kept by its structure, and the function by its text.
 
+If possible the program computes the recorded operations too (a whole program), and recordings that repeat the structure
+are deferred to it (`jitgrad.tape.deferred`).
+
 Structures that are too large, have gradients of the user's own, or pullbacks that look at numbers stay with NumPy.
 """
 
-from jitgrad.tape.compiled.cache import backward, clear, compile_after, known, rows
+from jitgrad.tape.compiled.cache import backward, clear, compile_after, follow, known, rows
 
-__all__ = ["backward", "clear", "compile_after", "known", "rows"]
+__all__ = ["backward", "clear", "compile_after", "follow", "known", "rows"]

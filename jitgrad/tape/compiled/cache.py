@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -19,6 +19,7 @@ from jitgrad.tape.compiled.policy import Account, Met
 from jitgrad.tape.compiled.structure import key_of
 from jitgrad.tape.compiled.tracing import Trace
 from jitgrad.tape.compiled.writer import Written, write
+from jitgrad.tape.deferred import asked_of, displace, followed, forget, materialize, place, root
 from jitgrad.tape.primitive import plain
 from jitgrad.tape.recording import Node, Recording, thread
 from jitgrad.tape.tensor import Tensor
@@ -47,7 +48,9 @@ class Bounded(OrderedDict):
     def enter(self, key: Hashable, value: Any) -> None:
         self[key] = value
         if len(self) > STRUCTURES:
-            self.popitem(last=False)
+            _, old = self.popitem(last=False)
+            if isinstance(old, Compiled) and old.outs:
+                old.state.programs.pop(old.asked, None)
 
 
 class compile_after:
@@ -92,16 +95,31 @@ class compile_after:
 
 
 class Compiled:
-    """A backward program that is compiled.
+    """A program that is compiled.
 
     Parameters
     ----------
     written : Written
     trace : Trace
         What it was written from.
+
+    Attributes
+    ----------
+    run : callable
+        ``run(nodes, seeds)`` gives the cotangents of the sources, then the values of `outs`.
+    outs : list of int
+        The operations that it computes the values of.
+    met, state, asked
+        Of a whole program: how its structure was met, where deferred recordings end that it computes, and for what is
+        asked of them.
     """
 
     def __init__(self, written: Written, trace: Trace):
+        self.outs = trace.outs
+        self.met: Any = None
+        self.state: Any = None
+        self.asked: Hashable = None
+        self._unused = 0
         self.source = written.source
         self.function = _function(written)
         names = {"function": self.function, "Tensor": Tensor, "frombuffer": np.frombuffer, "join": bytearray().join}
@@ -121,15 +139,17 @@ class Compiled:
         for k, result in enumerate(written.results):
             if result is None:
                 results.append("None")
-            elif isinstance(result, tuple):
-                results.append(f"Tensor({_found(result)})")
+                continue
+            if isinstance(result, tuple):
+                text = _found(result)
             elif isinstance(result, type):
                 names[f"t{k}"] = result
-                part = f"found[{next(returned)}]"
-                results.append(f"Tensor({part if result is np.ndarray else f't{k}({part})'})")
+                text = f"found[{next(returned)}]"
+                text = text if result is np.ndarray else f"t{k}({text})"
             else:
                 names[f"r{k}"] = result
-                results.append(f"Tensor(r{k}.copy())")
+                text = f"r{k}.copy()"
+            results.append(text if k >= len(written.results) - len(trace.outs) else f"Tensor({text})")
         read = {
             origin for kind, *rest in written.arguments for origin in (rest[2] if kind == "pack" else [(kind, *rest)])
         }
@@ -138,6 +158,23 @@ class Compiled:
         text = f"    found = function({', '.join(texts)})\n    return [{', '.join(results)}]\n"
         exec(f"def run(nodes, seeds):\n{check}{text}", names)
         self.run: Callable[[Sequence[Node], Sequence[Any]], list[Tensor | None]] = names["run"]  # type: ignore[assignment]
+
+    def is_out_of_use(self) -> bool:
+        """Whether a whole program is not what it should be: its recordings are computed all the same, or results are
+        kept that it does not give. No more recordings are deferred to it then."""
+        self._unused += 1
+        if self._unused <= UNUSED and self.met.kept.issubset(self.outs):
+            return False
+        if self._unused > UNUSED:
+            self.met.wholes = WHOLES
+        self.state.programs.pop(self.asked, None)
+        return True
+
+
+UNUSED = 2
+"""How often the values of recordings may be computed that were to be deferred."""
+WHOLES = 4
+"""How many whole programs are compiled for a structure of which more and more results are kept."""
 
 
 def _found(origin: tuple) -> str:
@@ -159,6 +196,8 @@ class Refused:
     reason : str
     """
 
+    outs = ()
+
     def __init__(self, reason: str):
         self.reason = reason
 
@@ -174,6 +213,8 @@ def clear() -> None:
     """Forget all structures."""
     with _lock:
         _met.clear()
+        forget()
+        account.clear()
         _structures.clear()
         _functions.clear()
 
@@ -183,21 +224,49 @@ def known() -> list[Compiled | Refused]:
     return list(_structures.values())
 
 
+def follow(recording: Recording) -> None:
+    """Let a recording, which nothing was recorded in yet, repeat what is known."""
+    if thread.recordings or thread.overrides is not None or compile_after.current is None:
+        return
+    recording.kept = set()
+    # Who wants errors from NumPy gets them where they arise.
+    if root.edges and _LENIENT.issuperset(np.geterr().values()):
+        recording.state = root
+
+
+_LENIENT = {"ignore", "warn"}
+
+
 def backward(
     targets: Sequence[Tensor], seeds: Sequence[Any], sources: Sequence[Tensor], recording: Recording
 ) -> list[Tensor | None]:
     """As `sweep.backward`, compiled where the structure is met often."""
     if not thread.recordings:
         seeds = [plain(seed) for seed in seeds]
-        found = _compiled(recording, targets, seeds, sources)
+        found = followed(recording, targets, seeds, sources)
+        if found is None or not found.met.kept.issubset(found.outs):
+            materialize(recording)
+            found = _compiled(recording, targets, seeds, sources)
         if type(found) is Compiled:
             try:
-                return found.run(recording.nodes, seeds)
+                results = found.run(recording.nodes, seeds)
             except CHANGED:
-                pass
+                materialize(recording)
+            else:
+                return _given(found, recording, results, len(sources)) if found.outs else results
         elif type(found) is Met:
             account.sweep(found, recording.nodes)
     return sweep.backward(targets, seeds, sources, recording)
+
+
+def _given(whole: Compiled, recording: Recording, results: list[Any], count: int) -> list[Tensor | None]:
+    """The cotangents among what a whole program gave; the values enter the recording if they were deferred."""
+    if recording.state is not None:
+        recording.kept = whole.met.kept
+        for k, out in zip(whole.outs, results[count:], strict=True):
+            recording.nodes[k].out = out
+    del results[count:]
+    return results
 
 
 def rows(
@@ -211,6 +280,7 @@ def rows(
 
     `threads`: so many run at the same time if the sweep is compiled, by default one.
     """
+    materialize(recording)
     first = next(seeds(), None)
     if first is not None and not thread.recordings:
         found = _compiled(recording, [target], [first], sources)
@@ -241,12 +311,14 @@ def _compiled(
     if key is None:
         return None
     found = _structures.use(key)
-    if found is None:
+    if found is None or (found.outs and found.is_out_of_use()):
         digest = hash(key)
         met = _met.use(digest)
         if met is None:
             met = Met()
             _met.enter(digest, met)
+        if recording.kept is not None:
+            recording.kept = met.kept
         met.count += 1
         if met.count < after or (compile_after.patient and not account.allows(met, recording.nodes)):
             return met
@@ -254,20 +326,54 @@ def _compiled(
             return met
         try:
             account.compile(recording.nodes)
-            found = _made(recording, targets, seeds, sources)
+            found = _whole(met, recording, targets, seeds, sources)
+            if found is None and 0 < met.wholes < WHOLES:  # it was compiled before: this recording is a special one
+                _structures.pop(key, None)
+                return met
+            found = found or _made(recording, targets, seeds, sources)
             _structures.enter(key, found)
         finally:
             _lock.release()
+    elif found.outs:
+        return found.met  # its recordings are to be deferred, and this one was computed
     return found if type(found) is Compiled else None
 
 
+def _whole(
+    met: Met, recording: Recording, targets: Sequence[Tensor], seeds: Sequence[Any], sources: Sequence[Tensor]
+) -> Compiled | None:
+    """The whole program, which the next recording of this kind is deferred to; None if there is to be none."""
+    if met.wholes == WHOLES:
+        return None
+    state = place(recording)
+    if state is None:
+        return None
+    key = asked_of(recording, targets, seeds, sources)
+    if key is not None:
+        outs = {target.node.state.depth for target in targets} | met.kept
+        found = _made(recording, targets, seeds, sources, outs)
+    if key is None or type(found) is not Compiled:
+        displace(recording)
+        met.wholes = met.wholes + 1 if met.wholes else WHOLES
+        return None
+    met.wholes += 1
+    found.met, found.state, found.asked = met, state, key
+    state.programs[key] = found
+    return found
+
+
 def _made(
-    recording: Recording, targets: Sequence[Tensor], seeds: Sequence[Any], sources: Sequence[Tensor]
+    recording: Recording,
+    targets: Sequence[Tensor],
+    seeds: Sequence[Any],
+    sources: Sequence[Tensor],
+    outs: Collection[int] | None = None,
 ) -> Compiled | Refused:
     # Whatever goes wrong here: the sweep under NumPy gives the result, or the error.
     try:
-        trace = Trace(recording, targets, seeds, sources)
+        trace = Trace(recording, targets, seeds, sources, outs)
         compiled = Compiled(write(trace), trace)
+        trace.release()
         compiled.function.disable_compile(False)
         compiled.run(recording.nodes, seeds)
         compiled.function.disable_compile()

@@ -23,21 +23,38 @@ ADVANCE = 4.0
 
 
 class Met:
-    """A structure that is not compiled: how often it was met, and the seconds that its sweeps take in all."""
+    """How a structure was met.
 
-    __slots__ = ("count", "seconds")
+    Attributes
+    ----------
+    count : int
+        How often, as long as it was not compiled.
+    seconds : float
+        That its sweeps under NumPy take in all.
+    kept : set of int
+        The operations whose results were still in use when a recording was released.
+    wholes : int
+        How many whole programs were compiled for it.
+    """
+
+    __slots__ = ("count", "kept", "seconds", "wholes")
 
     def __init__(self) -> None:
         self.count = 0
         self.seconds = 0.0
+        self.kept: set[int] = set()
+        self.wholes = 0
 
 
 class Account:
     """What sweeps under NumPy and compilations take in this process, in seconds."""
 
     def __init__(self) -> None:
-        self.swept = 0.0
-        self.compiled = 0.0
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self.swept = self.compiled = 0.0
 
     def sweep(self, met: Met, nodes: Sequence[Node], times: int = 1) -> None:
         """`nodes` are swept so many times."""

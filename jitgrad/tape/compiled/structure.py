@@ -7,8 +7,8 @@ from itertools import chain, count, islice
 from operator import attrgetter
 from typing import Any
 
-from jitgrad.tape.primitive import OPAQUE
 from jitgrad.tape.recording import RELEASED, Node, Recording
+from jitgrad.tape.signatures import OPAQUE
 from jitgrad.tape.tensor import Tensor
 
 LARGEST = 400

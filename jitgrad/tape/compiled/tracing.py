@@ -1,5 +1,7 @@
 """The backward program: what the pullbacks of a recorded program do to its saved values.
 
+The whole program computes these values first, from the operands that the recording did not compute.
+
 The ordinary sweep runs once with `Traced` values in place of arrays. They hold the arrays, so that shapes and dtypes
 are those of the real sweep, and write down each NumPy function that is applied to them. Whatever would look at their
 content (`bool`, `float`, conversion to an array, writing) raises `Untraceable`: a program whose pullbacks do so stays
@@ -9,7 +11,7 @@ with NumPy. What the pullbacks compute from shapes alone becomes a constant of t
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -113,18 +115,31 @@ class Trace:
     steps : list of Traced
         In an order in which they can be computed; the same call is written down once.
     inputs : dict
-        The saved values and seeds, by where they are found: ``("out", i)``, ``("operand", i, k)``, ``("value", i, k)``
-        with further keys into tuples, of node `i` of the recording; ``("seed", k)``; or ``("constant", k)``.
+        The saved values and seeds. Their origins say where they are found: ``("out", i)``, ``("operand", i, k)``,
+        ``("value", i, k)`` with further keys into tuples, of node `i` of the recording; ``("seed", k)``; or
+        ``("constant", k)``.
     constants : list of ndarray
         What the pullbacks made of shapes.
     same : list of (tuple, tuple)
         Origins at which the same array has to be.
     results : list of (Traced, ndarray, NumPy scalar or None)
-        The cotangents of the sources.
+        The cotangents of the sources, then the values of `outs`.
+    outs : list of int
+        The operations whose values are wanted too.
+
+    Parameters
+    ----------
+    outs : collection of int, optional
+        Write down the whole program: it computes the recorded operations too, and gives the values of these.
     """
 
     def __init__(
-        self, recording: Recording, targets: Sequence[Tensor], seeds: Sequence[Any], sources: Sequence[Tensor]
+        self,
+        recording: Recording,
+        targets: Sequence[Tensor],
+        seeds: Sequence[Any],
+        sources: Sequence[Tensor],
+        outs: Collection[int] | None = None,
     ):
         self.steps: list[Traced] = []
         self.inputs: dict[Any, Traced] = {}
@@ -132,14 +147,40 @@ class Trace:
         self.same: list[tuple[tuple, tuple]] = []
         self._known: dict[Any, Any] = {}
         self._places = {node: k for k, node in enumerate(recording.nodes)}
+        self.outs = sorted(outs or ())
+        self._computed: dict[Node, Traced] = {}
         graph = Graph([t for t in targets if t.node is not None], sources, recording)
         given = [self._input(("seed", k), ("seed", k), seed) for k, seed in enumerate(seeds)]
         before, thread.trace = thread.trace, self
         try:
-            with only(()):
+            with only(()), np.errstate(all="ignore"):
+                if outs is not None:
+                    for node in recording.nodes:
+                        self._computed[node] = self._forward(node)
                 self.results = sweep(graph, targets, given, sources, self._view)
         finally:
             thread.trace = before
+        self.results += [self._computed[recording.nodes[k]] for k in self.outs]
+
+    def release(self) -> None:
+        """Let go of the recording: traced values and their trace hold each other until the garbage collector comes."""
+        self.inputs.clear()
+        self._places.clear()
+        self._computed.clear()
+
+    def _forward(self, node: Node) -> Traced:
+        """What an operation computes, from what those before it computed."""
+        place = self._places[node]
+        args = [self._operand(arg, place, k) for k, arg in enumerate(node.args)]
+        out, known = node.primitive.formula(*args, **node.kwargs), node.out
+        if not isinstance(out, Traced) or out.function is None:
+            raise Untraceable(f"{node.primitive.name} gives one of its operands, or no traced value")
+        if out.value.shape != known.shape or out.value.dtype != known.dtype:
+            raise Untraceable(f"the formula of {node.primitive.name} gives another shape or dtype")
+        close = 1e-4 if known.dtype == np.float32 else 1e-9
+        if not np.allclose(out.value, known, close, close * _largest(known), equal_nan=True):
+            raise Untraceable(f"the formula of {node.primitive.name} gives other values")
+        return out
 
     # ----- saved values -----------------------------------------------------------------------------
     def _input(self, key: Any, origin: tuple, value: Any) -> Traced:
@@ -150,8 +191,10 @@ class Trace:
     def _view(self, node: Node, ct: Any) -> tuple[Any, Any, Sequence[Any]]:
         place = self._places[node]
         args = [self._operand(arg, place, k) for k, arg in enumerate(node.args)]
-        if type(node.out) is tuple:
-            out: Any = tuple(self._input((node, j), ("out", place, j), part) for j, part in enumerate(node.out))
+        if node in self._computed:
+            out: Any = self._computed[node]
+        elif type(node.out) is tuple:
+            out = tuple(self._input((node, j), ("out", place, j), part) for j, part in enumerate(node.out))
         else:
             out = self._input((node, 0), ("out", place), node.out)
         return tuple(ct) if type(ct) is list else ct, out, args
@@ -159,6 +202,8 @@ class Trace:
     def _operand(self, arg: Any, place: int, k: int) -> Any:
         if type(arg) is not Tensor:
             return self._constant(arg, ("value", place, k))
+        if arg.node in self._computed:
+            return self._computed[arg.node]
         made_by = self._places.get(arg.node)
         origin: tuple = ("operand", place, k)
         if made_by is not None:
@@ -288,6 +333,12 @@ def static(arg: Any) -> Any:
             raise Untraceable("an axis, a shape or the like that is computed")
         return arg.value
     return type(arg)(map(static, arg)) if type(arg) in (tuple, list) else arg
+
+
+def _largest(values: Any) -> float:
+    """The largest magnitude among finite values, 0 if there are none."""
+    finite = np.abs(values)[np.isfinite(values)]
+    return float(np.max(finite, initial=0.0))
 
 
 def _leaves(tree: Any) -> Iterator[Any]:

@@ -53,6 +53,12 @@ def write(trace: Trace) -> Written:
     return _Writer(trace).written()
 
 
+def _is_outside(places: Sequence[Place | Gather], loop: Loop) -> bool:
+    """Whether an element is the same throughout the innermost of several loops."""
+    last = len(loop.shape) - 1
+    return last > 0 and not any(isinstance(p, Gather) or p.axis == last for p in places)
+
+
 class _Writer:
     def __init__(self, trace: Trace):
         self.schedule = Schedule(trace)
@@ -142,11 +148,13 @@ class _Writer:
             )
         flat = len(loop.shape) > 1 and all(map(self._is_flat, loop.items, [loop] * len(loop.items)))
         body: list[str] = []
+        before: list[str] = []  # the innermost loop
+        after: list[str] = []
         loaded: dict[str, str] = {}
         here = {item.target for item in loop.items if item.places is None}
         for item in loop.items:
             texts = [
-                self._operand(o, d, loop, here, flat, loaded, body)
+                self._operand(o, d, loop, here, flat, loaded, before, body)
                 for o, d in zip(item.operands, item.dtypes, strict=True)
             ]
             text = item.write(*texts)
@@ -156,14 +164,22 @@ class _Writer:
                 if item.target in self.schedule.stored:
                     places = in_loop(tuple(map(Place, range(item.target.value.ndim))), item.target.value.shape)
                     body.append(f"{self._element(item.target, places, loop, flat)} = {name}")
+            elif self._is_run(item, loop):
+                element, total = self._element(item.target, item.places, loop, flat), f"r{len(after)}"
+                before.append(f"{total} = {element}")
+                body.append(self._collected(item, total, text))
+                after.append(f"{element} = {total}")
             else:
                 body.append(self._stored(item, text, loop, flat))
         if flat:
             heads = [f"for i in range({' * '.join(map(self._size, loop.shape))}):"]
         else:
             heads = [f"for i{k} in range({self._size(n)}):" for k, n in enumerate(loop.shape)]
-        self.lines += ["    " * k + head for k, head in enumerate(heads)]
-        self.lines += ["    " * len(heads) + line for line in body]
+        depth = len(heads) - 1
+        self.lines += ["    " * k + head for k, head in enumerate(heads[:-1])]
+        self.lines += ["    " * depth + line for line in (*before, heads[-1])] if heads else before
+        self.lines += ["    " * (depth + 1) + line for line in body]
+        self.lines += ["    " * depth + line for line in after]
         for item in loop.items:
             if item.target in self.schedule.wide:
                 if squeezed(item.target.value.shape):
@@ -184,21 +200,40 @@ class _Writer:
         else:
             self.lines.append(f"{self._name(target, 'v')} = np.{dtype.name}({start})")
 
+    @staticmethod
+    def _is_run(item: Item, loop: Loop) -> bool:
+        """Whether the innermost loop collects into one element, which is then kept in a variable."""
+        assert item.places is not None
+        return item.mode != "=" and bool(squeezed(item.target.value.shape)) and _is_outside(item.places, loop)
+
     def _stored(self, item: Item, text: str, loop: Loop, flat: bool) -> str:
         assert item.places is not None
-        if squeezed(item.target.value.shape):
-            element = self._element(item.target, item.places, loop, flat)
-        else:
-            element = self._name(item.target, "v")
-            if item.mode == "+=" and item.target.value.dtype.kind == "f":
-                wide = "np.float64" * (item.target in self.schedule.wide)
-                return f"{element} = accumulate({element}, {wide}({text}))"
+        if not squeezed(item.target.value.shape):
+            return self._collected(item, self._name(item.target, "v"), text)
+        element = self._element(item.target, item.places, loop, flat)
         if item.mode in ("max", "min"):
             return f"{element} = np.{item.mode}imum({element}, {text})"
         return f"{element} {item.mode} {text}"
 
+    def _collected(self, item: Item, total: str, text: str) -> str:
+        """A statement that takes a value into a variable, as `item` does it."""
+        if item.mode == "+=" and item.target.value.dtype.kind == "f":
+            wide = "np.float64" * (item.target in self.schedule.wide)
+            return f"{total} = accumulate({total}, {wide}({text}))"
+        if item.mode in ("max", "min"):
+            return f"{total} = np.{item.mode}imum({total}, {text})"
+        return f"{total} {item.mode} {text}"
+
     def _operand(
-        self, operand: Any, dtype: np.dtype, loop: Loop, here: set, flat: bool, loaded: dict[str, str], body: list[str]
+        self,
+        operand: Any,
+        dtype: np.dtype,
+        loop: Loop,
+        here: set,
+        flat: bool,
+        loaded: dict[str, str],
+        before_inner: list[str],
+        body: list[str],
     ) -> str:
         if isinstance(operand, Number):
             return self._number(operand.value, dtype)
@@ -214,7 +249,8 @@ class _Writer:
             element = self._element(source, operand.places, loop, flat)
             if element not in loaded:
                 loaded[element] = f"x{len(loaded)}"
-                body.append(f"{loaded[element]} = {element}")
+                outside = not flat and _is_outside(operand.places, loop)
+                (before_inner if outside else body).append(f"{loaded[element]} = {element}")
             text = loaded[element]
         return scalars.cast(text, before, dtype)
 

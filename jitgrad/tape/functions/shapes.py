@@ -10,7 +10,8 @@ from jitgrad.errors import UnsupportedError
 from jitgrad.tape.functions.rearranging import rearrangement
 from jitgrad.tape.functions.registering import operand, primitive, refuse
 from jitgrad.tape.handlers import HANDLERS, handles
-from jitgrad.tape.primitive import Primitive, kept, plain
+from jitgrad.tape.primitive import Primitive, plain
+from jitgrad.tape.signatures import kept
 
 
 # ----- axes -----------------------------------------------------------------------------------------

@@ -43,15 +43,18 @@ HANDLERS[np.histogram] = _counts(np.histogram)
 
 
 # ----- in place -------------------------------------------------------------------------------------
-def _writes(function: Any) -> Any:
+def _writes(name: str, way_out: str = "make a new array with np.where, np.concatenate or np.stack") -> Any:
     def refused(*args, **kwargs):
-        raise UnsupportedError(
-            f"np.{function.__name__} writes into an array, which is not recorded for tape values (np.full does so: "
-            f"write np.broadcast_to); make a new array with np.where, np.concatenate or np.stack"
-        )
+        raise UnsupportedError(f"{name} writes into an array, which is not recorded for tape values; {way_out}")
 
     return refused
 
 
-for _function in (np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask):
-    HANDLERS[_function] = _writes(_function)
+for _function in (np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask):
+    HANDLERS[_function] = _writes(f"np.{_function.__name__}")
+HANDLERS[np.copyto] = _writes(
+    "np.copyto (also of np.full)", "write np.broadcast_to, np.where, np.concatenate or np.stack"
+)
+for _ufunc in vars(np).values():
+    if isinstance(_ufunc, np.ufunc):
+        HANDLERS[_ufunc, "at"] = _writes(f"np.{_ufunc.__name__}.at", "sum into new arrays, as np.bincount does")

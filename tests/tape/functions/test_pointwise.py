@@ -67,6 +67,8 @@ def test_derivatives(f, xs):
         (lambda v: np.fix(v) * v, [1.7, -1.7], [1, -1]),
         (lambda v: np.trunc(v) * np.sign(v) * v, [1.7, -1.7], [1, 1]),
         (lambda v: np.heaviside(v, 0.5) * v, [-1.0, 2.0], [0, 1]),
+        (lambda v: np.heaviside(v, v + 0.5), [-1.0, 0.0, 2.0], [0, 1, 0]),
+        (lambda v: np.heaviside(v, 0.5), [-1.0, 0.0, 2.0], [0, 0, 0]),
         (lambda v: np.imag(v) + v, [2.0], [1]),
         (lambda v: np.angle(v) + v, [2.0], [1]),
     ],

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
+from jitgrad.errors import UnsupportedError
 from jitgrad.rules.kinds import ArrayRule, ScalarRule, ZeroRule
 from jitgrad.rules.registry import all_rules
 from jitgrad.tape.handlers import HANDLERS
@@ -43,6 +44,19 @@ def test_as_numpy(f):
             np.testing.assert_array_equal(a, b)
 
     compare(mine, f(A))
+
+
+@pytest.mark.parametrize(
+    ("write", "words"),
+    [
+        (lambda a, x: np.copyto(a, x), r"np.copyto \(also of np.full\) writes .* write np.broadcast_to"),
+        (lambda a, x: np.put(a, [0], x), "np.put writes into an array.* make a new array with np.where"),
+        (lambda a, x: np.add.at(a, [0, 1], x), "np.add.at writes into an array.* as np.bincount does"),
+    ],
+)
+def test_functions_that_write_are_refused(write, words):
+    with pytest.raises(UnsupportedError, match=words):
+        write(np.zeros(2), jg.Variable([1.0, 2.0]))
 
 
 def test_text():

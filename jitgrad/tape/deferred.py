@@ -143,11 +143,12 @@ def _edge(primitive: Any, args: Sequence[Any], kwargs: Mapping[str, Any], record
             parts.append(float)
             operands.append(arg)
         else:
-            what = described(arg)
+            operand = kept(arg)
+            what = described(operand)
             if what is OPAQUE:
                 return None
             parts.append(what)
-            operands.append(kept(arg))
+            operands.append(operand)
     if kwargs:
         parts += kwargs
         parts += [described(v, exact=True) for v in kwargs.values()]

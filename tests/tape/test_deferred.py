@@ -169,6 +169,17 @@ def test_the_value_is_that_of_the_time_of_recording():
         assert y.numpy() == pytest.approx(np.sum((np.array([1.0, 2.0]) + k) * X * W * 2.0**k))
 
 
+def test_arrays_that_are_views():
+    """A node keeps a copy, which is laid out in memory in its own way."""
+    images, w = np.arange(12.0).reshape(2, 2, 3), Variable(np.ones((6, 2)))
+    for k in range(3):
+        with GradientTape() as tape:
+            y = np.sum(images.reshape(2, 6) @ w * np.array([[1.0, 2.0], [3.0, 4.0]]).T)
+        assert is_deferred(y) == (k > 0)
+        want = images.reshape(2, 6).T @ np.array([[1.0, 3.0], [2.0, 4.0]])
+        np.testing.assert_allclose(tape.gradient(y, w).numpy(), want)
+
+
 def test_a_variable_assigned_in_between():
     w, x = Variable(W), Variable(X)
     for k in range(4):
@@ -304,9 +315,7 @@ def test_watched_late():
                 tape.watch(x)
             loss = np.sum(1.0 * x * h)
         full = expected(W, X)[2]
-        np.testing.assert_allclose(
-            tape.gradient(loss, x).numpy(), np.tanh(W @ X + 0.5) if late else full, rtol=1e-13
-        )
+        np.testing.assert_allclose(tape.gradient(loss, x).numpy(), np.tanh(W @ X + 0.5) if late else full, rtol=1e-13)
 
 
 def test_other_shapes_dtypes_and_layouts_are_other_structures():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
-from jitgrad.cli import mnist, plot
+import jitgrad
+from jitgrad.cli import bench, mnist, plot
+from jitgrad.cli.options import help_alone
 
 app = typer.Typer(
     help="Exact derivatives of ordinary Numba code.",
@@ -17,12 +19,23 @@ app = typer.Typer(
 )
 app.add_typer(mnist.app, name="mnist")
 app.add_typer(plot.app, name="plot")
+app.command("bench")(bench.bench_command)
 
 
-@app.callback()
-def _root() -> None:
-    # A callback keeps a group of commands one, however few there are.
-    pass
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"jitgrad {jitgrad.__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    help_alone(context)
 
 
 def command() -> Callable[..., Any]:

@@ -57,14 +57,14 @@ def read(text: str) -> Any:
     Parameters
     ----------
     text : str
-        An expression of x and y, or ``path.py:name``.
+        An expression of x and y, or ``path.py:name``, or ``path.py`` where the file has one function only.
 
     Raises
     ------
     DataError
         If it is neither; the message is one line.
     """
-    named = re.fullmatch(r"(.+\.py):(.*)", text.strip(), re.DOTALL)
+    named = re.fullmatch(r"(.+\.py)(?::(.*))?", text.strip(), re.DOTALL)
     return _from_file(Path(named[1]), named[2]) if named else parse(text)
 
 
@@ -212,15 +212,24 @@ def _refusal(node: ast.expr) -> str:
 
 
 # ----- functions in files ---------------------------------------------------------------------------
-def _from_file(path: Path, name: str) -> Any:
+def _from_file(path: Path, name: str | None) -> Any:
+    """The function of this name, by default the only one."""
     if not path.is_file():
         raise DataError(f"{path}: no such file")
     module = _run(path)
+    own = [(n, f) for n, f in vars(module).items() if getattr(f, "__module__", None) == module.__name__]
+    names = [n for n, f in own if isinstance(f, Dispatcher) or inspect.isfunction(f)]
+    if not name:
+        if not names:
+            raise DataError(f"{path}: has no function; write one of x and y that returns a number")
+        if len(names) > 1:
+            raise DataError(
+                f"{path}: has several functions, {', '.join(names)}; name one of them, like {path}:{names[0]}"
+            )
+        name = names[0]
     function = getattr(module, name, None)
     plain = function.py_func if isinstance(function, Dispatcher) else function
     if not inspect.isfunction(plain):
-        own = [f for f in vars(module).values() if getattr(f, "__module__", None) == module.__name__]
-        names = [f.__name__ for f in own if isinstance(f, Dispatcher) or inspect.isfunction(f)]
         raise DataError(f"{path}: has no function {name!r}; it has {', '.join(names) or 'none'}")
     try:
         inspect.signature(plain).bind(0.0, 0.0)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import patheffects
-from matplotlib.axes import Axes
-from matplotlib.colors import BoundaryNorm, LogNorm, Normalize
-from matplotlib.figure import Figure
 
 from jitgrad.cli.field import Descent, Field
-from jitgrad.cli.plots import color
+from jitgrad.cli.plots import color, new_figure
 from jitgrad.errors import DataError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 SIZE = (7.5, 6.5)
 ARROW = 0.75
@@ -26,7 +26,7 @@ DECADES = 1e-4
 
 def figure() -> Figure:
     """An empty figure, to be saved."""
-    return Figure(figsize=SIZE, layout="constrained")
+    return new_figure(figsize=SIZE)
 
 
 def window() -> Figure:
@@ -76,6 +76,8 @@ def _contours(axes: Axes, field: Field, count: int) -> None:
         return
     masked = np.ma.masked_invalid(field.values)
     if levels.size > 1:
+        from matplotlib.colors import BoundaryNorm
+
         norm = BoundaryNorm(levels, 256, extend="both")
         axes.contourf(field.xs, field.ys, masked, levels, cmap="Greys", norm=norm, alpha=0.25, extend="both")
     lines = axes.contour(field.xs, field.ys, masked, levels, colors="0.55", linewidths=0.7, linestyles="solid")
@@ -83,6 +85,8 @@ def _contours(axes: Axes, field: Field, count: int) -> None:
 
 
 def _arrows(figure: Figure, axes: Axes, field: Field) -> None:
+    from matplotlib.colors import LogNorm, Normalize
+
     magnitude = field.magnitude
     with np.errstate(invalid="ignore"):
         shown = np.isfinite(magnitude) & (magnitude > 0)
@@ -100,6 +104,8 @@ def _arrows(figure: Figure, axes: Axes, field: Field) -> None:
 
 
 def _descents(axes: Axes, descents: Sequence[Descent]) -> None:
+    from matplotlib import patheffects
+
     casing = [patheffects.withStroke(linewidth=4.5, foreground="white")]
     labelled: set[str] = set()
     for descent in descents:

@@ -14,12 +14,12 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Column, Table
 
 from jitgrad.cli import INTERRUPTED, plots
 from jitgrad.cli.compare import Outcome, follow, ranked, subset
 from jitgrad.cli.engines import ENGINES
-from jitgrad.cli.options import DataDir, Download, choice, choices, rates, rates_of
+from jitgrad.cli.options import DataDir, Download, choice, choices, help_alone, rates, rates_of
+from jitgrad.cli.tables import number, show
 from jitgrad.cli.training import CLASSES, DTYPES, SCHEDULES, Run, Settings, accuracy, evaluate, train
 from jitgrad.data import Mnist, load_mnist
 from jitgrad.errors import DataError
@@ -27,9 +27,10 @@ from jitgrad.nn import MODELS
 from jitgrad.optim import OPTIMIZERS
 
 app = typer.Typer(help="Handwritten digits: train a classifier, look at what it learned.", rich_markup_mode=None)
+app.callback(invoke_without_command=True)(help_alone)
 WEIGHTS = "weights.npz"
 COMPARED_EPOCHS = 3
-COMPARED = ("rate", "loss", "right", "test loss", "test right", "seconds")
+COMPARED = ("optimizer", "rate", "loss", "right", "test loss", "test right", "seconds")
 
 
 @app.command("train")
@@ -78,6 +79,8 @@ def train_command(
     folder = output if output is not None else Path(f"mnist-{settings.model}")
     weights = folder / WEIGHTS
     # Options are checked before the data is read: a typo should not wait for a download.
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"{folder}: is a file; --output must name a folder")
     if resume:
         if not weights.is_file():
             raise DataError(f"{weights}: no such file, nothing to resume")
@@ -102,22 +105,22 @@ def train_command(
 
 @app.command("eval")
 def eval_command(
-    weights: Annotated[Path, typer.Argument(help="A weights file that `train` wrote.")],
+    weights: Annotated[Path, typer.Argument(help="The folder, or the weights file in it, that `train` wrote.")],
     data_dir: DataDir = None,
     download: Download = False,
     output: Annotated[Path | None, typer.Option(help="Folder for pictures; none are made without it.")] = None,
 ) -> int:
     """Evaluate saved weights on the test digits."""
-    run = Run.load(weights)
+    run = Run.load(weights / WEIGHTS if weights.is_dir() else weights)
     data = load_mnist(data_dir, download)
     console = Console()
     matrix, predictions = _report(run, data, console)
-    table = Table("digit", "right", "of", "taken for")
+    rows = []
     for digit, row in enumerate(matrix):
         others = [(int(count), k) for k, count in enumerate(row) if count and k != digit]
         mistakes = ", ".join(f"{k} ({count})" for count, k in sorted(others, key=lambda pair: (-pair[0], pair[1]))[:3])
-        table.add_row(str(digit), str(row[digit]), str(row.sum()), mistakes)
-    console.print(table)
+        rows.append([str(digit), str(row[digit]), str(row.sum()), mistakes])
+    show(console, ["digit", "right", "of", "taken for"], rows, left=["taken for"])
     if output is not None:
         _pictures(output, data, predictions)
         console.print(f"pictures are in {output}", soft_wrap=True)
@@ -158,7 +161,7 @@ def compare_command(
     outcomes = _compare(every, data, console)
     if not outcomes:
         return INTERRUPTED
-    console.print(_comparison(outcomes))
+    show(console, COMPARED, [*map(_compared, outcomes)], left=["optimizer"])
     size = len(data.train_images)
     plots.comparison(output, outcomes, f"{model}, {size} digits, batches of {batch_size}, {engine}", kind)
     console.print(f"the picture is {output}", soft_wrap=True)
@@ -182,19 +185,16 @@ def _compare(every: list[Settings], data: Mnist, console: Console) -> list[Outco
     return ranked(outcomes)
 
 
-def _comparison(outcomes: list[Outcome]) -> Table:
-    table = Table("optimizer", *(Column(name, justify="right") for name in COMPARED))
-    for outcome in outcomes:
-        if outcome.diverged:
-            scores = ["diverged", "", "", ""]
-        else:
-            last = outcome.history[-1]
-            scores = [
-                f"{last.train_loss:.4f}", f"{last.train_accuracy:.2%}", f"{last.test_loss:.4f}",
-                f"{last.test_accuracy:.2%}",
-            ]  # fmt: skip
-        table.add_row(outcome.name, f"{outcome.settings.initial_rate:g}", *scores, f"{outcome.seconds:.2f}")
-    return table
+def _compared(outcome: Outcome) -> list[str]:
+    """A row of the table."""
+    if outcome.diverged:
+        scores = ["diverged", "", "", ""]
+    else:
+        last = outcome.history[-1]
+        scores = [
+            number(last.train_loss), f"{last.train_accuracy:.2%}", number(last.test_loss), f"{last.test_accuracy:.2%}",
+        ]  # fmt: skip
+    return [outcome.name, f"{outcome.settings.initial_rate:g}", *scores, f"{outcome.seconds:.2f}"]
 
 
 def _train(run: Run, data: Mnist, weights: Path, console: Console) -> bool:
@@ -221,7 +221,7 @@ def _train(run: Run, data: Mnist, weights: Path, console: Console) -> bool:
             run.save(weights)
             scores = run.history[-1]
             console.print(
-                f"epoch {run.epoch}/{total}  loss {scores.train_loss:.4f}  "
+                f"epoch {run.epoch}/{total}  loss {number(scores.train_loss)}  "
                 f"accuracy {scores.train_accuracy:.2%}  test accuracy {scores.test_accuracy:.2%}  "
                 f"({time.perf_counter() - began:.1f} s)",
                 highlight=False,
@@ -238,9 +238,9 @@ def _fields(run: Run) -> dict[str, Any]:
     seen = min(run.batch * run.settings.batch_size, run.examples)
     last = run.history[-1] if run.history else None
     if seen:
-        loss = f"{run.loss_sum / seen:.4f}"
+        loss = number(run.loss_sum / seen)
     else:
-        loss = f"{last.train_loss:.4f}" if last else "-"
+        loss = number(last.train_loss) if last else "-"
     return {
         "epoch": min(run.epoch + 1, run.settings.total_epochs),
         "epochs": run.settings.total_epochs,
@@ -270,7 +270,8 @@ def _report(run: Run, data: Mnist, console: Console) -> tuple[np.ndarray, np.nda
     loss, predictions = evaluate(run, data.test_images, data.test_labels)
     share = accuracy(predictions, data.test_labels)
     console.print(
-        f"{run.settings.model}: {share:.2%} of {len(predictions)} test digits right, loss {loss:.4f}", highlight=False
+        f"{run.settings.model}: {share:.2%} of {len(predictions)} test digits right, loss {number(loss)}",
+        highlight=False,
     )
     return plots.confusion_matrix(data.test_labels, predictions, CLASSES), predictions
 

@@ -19,10 +19,18 @@ DataDir = Annotated[
 Download = Annotated[bool, typer.Option("--download", help="Fetch the full set of 70,000 digits first.")]
 
 
+def help_alone(context: typer.Context) -> None:
+    """What a group of commands does without any of them: tell which there are."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
 def _check(name: str, names: Collection[str]) -> str:
-    if name not in names:
+    """`name` as it is among `names`, whatever its case."""
+    known = {each.lower(): each for each in names}
+    if name.lower() not in known:
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(names)}")
-    return name
+    return known[name.lower()]
 
 
 def choice(names: Collection[str], what: str) -> Any:
@@ -39,7 +47,7 @@ def choices(names: Collection[str], what: str) -> Any:
 
     def check(values: Iterable[str] | None) -> list[str]:
         found = [name.strip() for value in values or () for name in value.split(",")]
-        return [_check(name, names) for name in dict.fromkeys(found)]
+        return [*dict.fromkeys(_check(name, names) for name in found)]
 
     return typer.Option(help=f"{what}: {', '.join(names)}. Repeat it for several.", callback=check, metavar="NAME")
 
@@ -48,11 +56,8 @@ def rates(what: str) -> Any:
     """An option that takes learning rates: a number for all optimizers, or NAME=NUMBER for one; it may be repeated."""
 
     def check(values: Iterable[str] | None) -> list[str]:
-        for value in values or ():
-            *name, _ = _rate(value)
-            for each in name:
-                _check(each, OPTIMIZERS)
-        return [*(values or ())]
+        read = map(_rate, values or ())
+        return ["=".join([*(_check(each, OPTIMIZERS) for each in name), str(number)]) for *name, number in read]
 
     return typer.Option(help=f"{what} Or NAME=RATE for one optimizer.", callback=check, metavar="RATE")
 

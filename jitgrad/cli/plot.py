@@ -9,25 +9,22 @@ from typing import Annotated
 import numpy as np
 import typer
 from rich.console import Console
-from rich.table import Column, Table
 
 from jitgrad.cli import field_picture as picture
-from jitgrad.cli import plots
+from jitgrad.cli import plots, tables
 from jitgrad.cli.expression import differentiated, read
 from jitgrad.cli.field import LOST, Descent, descend, sample
-from jitgrad.cli.options import Pair, choices, rates, rates_of
+from jitgrad.cli.options import Pair, choices, help_alone, rates, rates_of
 from jitgrad.errors import DataError
 from jitgrad.optim import OPTIMIZERS, Optimizer
 
 app = typer.Typer(help="Pictures of functions and their gradients.", rich_markup_mode=None)
 DEFAULT_OPTIMIZERS = ["sgd", "adam"]
 DEFAULT_RATE = 0.1
+DESCENTS = ("optimizer", "rate", "start", "steps", "end", "value")
 
 
-@app.callback()
-def _group() -> None:
-    # A callback keeps `jitgrad plot` a group of commands while there is only one.
-    pass
+app.callback(invoke_without_command=True)(help_alone)
 
 
 def _no_option(text: str) -> str:
@@ -42,7 +39,9 @@ def field_command(
     function: Annotated[
         str,
         typer.Argument(
-            help="An expression such as 'x**2 - y**2', or FILE.py:NAME for a function of x and y.", callback=_no_option
+            help="An expression such as 'x**2 - y**2', or FILE.py:NAME for a function of x and y; FILE.py, if it has "
+            "only one.",
+            callback=_no_option,
         ),
     ],
     xlim: Annotated[
@@ -98,7 +97,7 @@ def field_command(
     ]
     console = Console()
     if paths:
-        console.print(_table(paths))
+        tables.show(console, DESCENTS, [*map(_row, paths)], left=["optimizer"])
     heading = function if title is None else title
     if file is not None:
         figure = picture.figure()
@@ -116,11 +115,6 @@ def _optimizer(name: str, rate: float | None) -> Optimizer:
     return kind(learning_rate=DEFAULT_RATE if rate is None else rate)
 
 
-def _table(paths: list[Descent]) -> Table:
-    table = Table("optimizer", *(Column(name, justify="right") for name in ("rate", "start", "steps", "end", "value")))
-    for path in paths:
-        first, last = ("{:.4g}, {:.4g}".format(*point) for point in path.points[[0, -1]])
-        table.add_row(
-            path.optimizer, f"{path.rate:g}", first, str(len(path.points) - 1), last, f"{path.values[-1]:.4g}"
-        )
-    return table
+def _row(path: Descent) -> list[str]:
+    first, last = ("{:.4g}, {:.4g}".format(*point) for point in path.points[[0, -1]])
+    return [path.optimizer, f"{path.rate:g}", first, str(len(path.points) - 1), last, f"{path.values[-1]:.4g}"]

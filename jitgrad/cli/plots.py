@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-# Figures made without pyplot draw to memory: no display, no global state, and half a second less to import.
-from matplotlib.figure import Figure
-
 from jitgrad.cli.files import replacing
 from jitgrad.errors import DataError
 from jitgrad.optim import OPTIMIZERS
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from jitgrad.cli.compare import Outcome
     from jitgrad.cli.training import Scores
 
@@ -32,9 +31,17 @@ def confusion_matrix(labels: np.ndarray, predictions: np.ndarray, classes: int) 
     return matrix
 
 
+def new_figure(**options: Any) -> Figure:
+    """An empty figure that draws to memory; not of pyplot, so that there is no display and no global state."""
+    # Here and not above: matplotlib takes longer to import than all else, and most calls of the command draw nothing.
+    from matplotlib.figure import Figure
+
+    return Figure(layout="constrained", **options)
+
+
 def learning_curve(path: Path, history: list[Scores]) -> None:
     """Loss and accuracy on both sets, epoch by epoch."""
-    figure = Figure(figsize=(9, 4), layout="constrained")
+    figure = new_figure(figsize=(9, 4))
     losses, accuracies = figure.subplots(1, 2)
     epochs = np.arange(1, len(history) + 1)
     losses.plot(epochs, [s.train_loss for s in history], "o-", label="training")
@@ -52,7 +59,7 @@ def learning_curve(path: Path, history: list[Scores]) -> None:
 
 def comparison(path: Path, outcomes: Sequence[Outcome], title: str, kind: str = "png") -> None:
     """How several optimizers fare: training loss batch by batch, smoothed, and test accuracy epoch by epoch."""
-    figure = Figure(figsize=(11, 4.8), layout="constrained")
+    figure = new_figure(figsize=(11, 4.8))
     figure.suptitle(title)
     losses, accuracies = figure.subplots(1, 2)
     for k, outcome in enumerate(outcomes):
@@ -89,7 +96,7 @@ def _smoothed(losses: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
 
 def confusion(path: Path, matrix: np.ndarray) -> None:
     """The confusion matrix, with its counts."""
-    figure = Figure(figsize=(6, 5.5), layout="constrained")
+    figure = new_figure(figsize=(6, 5.5))
     axes = figure.subplots()
     # Shades of each row's share, on a root scale: single errors must not vanish beside hundreds of hits.
     shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
@@ -107,7 +114,7 @@ def misclassified(path: Path, images: np.ndarray, labels: np.ndarray, prediction
     wrong = np.flatnonzero(labels != predictions)
     shown = wrong[:SHOWN]
     rows = max(1, -(-len(shown) // COLUMNS))
-    figure = Figure(figsize=(COLUMNS, 1.25 * rows + 0.5), layout="constrained")
+    figure = new_figure(figsize=(COLUMNS, 1.25 * rows + 0.5))
     figure.suptitle(f"{len(wrong)} of {len(labels)} wrong: true → predicted")
     for k, axes in enumerate(figure.subplots(rows, COLUMNS, squeeze=False).flat):
         axes.axis("off")

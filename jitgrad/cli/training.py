@@ -6,6 +6,7 @@ the optimizer's state, the position in the epoch, and the random generator as it
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import json
@@ -16,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from jitgrad.cli.checkpoint import load_arrays, save_arrays
 from jitgrad.cli.engines import ENGINES
@@ -41,10 +41,24 @@ EPOCHS = {"cnn": 5}
 DEFAULT_EPOCHS = 20
 EVALUATION_BATCH = 500
 
-# The products of one batch are too small to share: BLAS threads would mostly wait for each other, on a busy machine for
-# seconds. Numba multiplies with SciPy's BLAS, which must be loaded before it can be limited.
-importlib.import_module("scipy.linalg.cython_blas")
-one_thread = threadpool_limits.wrap(limits=1, user_api="blas")
+
+def one_thread(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: without threads of BLAS.
+
+    The products of one batch are too small to share: threads would mostly wait for each other, on a busy machine for
+    seconds.
+    """
+
+    @functools.wraps(function)
+    def limited(*args: Any, **kwargs: Any) -> Any:
+        from threadpoolctl import threadpool_limits
+
+        # Numba multiplies with SciPy's BLAS, which must be loaded before it can be limited.
+        importlib.import_module("scipy.linalg.cython_blas")
+        with threadpool_limits(limits=1, user_api="blas"):
+            return function(*args, **kwargs)
+
+    return limited
 
 
 class DivergenceError(JitgradError):

@@ -5,6 +5,8 @@ columns, channels). `jitgrad.nn.layers` and `jitgrad.nn.models` hold the same in
 `relu` and `dense` may be called in njit functions too.
 """
 
+from typing import Any
+
 from jitgrad.nn import nopython  # noqa: F401  (relu and dense in compiled code)
 from jitgrad.nn.activations import (
     elu,
@@ -54,3 +56,9 @@ __all__ = [
     "softmax_cross_entropy_with_logits", "softplus", "softsign", "sparse_categorical_crossentropy",
     "sparse_softmax_cross_entropy_with_logits", "swish", "tanh", "weighted_cross_entropy_with_logits",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    from jitgrad.hints import missing
+
+    raise missing(__name__, name)

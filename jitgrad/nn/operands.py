@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,10 +22,20 @@ def operand(x: Any) -> Any:
 
 def real(x: Any) -> Any:
     """`operand` of real numbers; an error for others, whose derivative would need conjugates."""
-    x = operand(x)
+    given, x = x, operand(x)
     if x.dtype.kind not in "biuf":
-        raise UnsupportedError(f"this function of jitgrad.nn takes real numbers, not {x.dtype}")
+        what = type(given).__name__ if x.dtype.kind in "OUS" else x.dtype
+        raise UnsupportedError(f"{_called()} takes real numbers, not {what}")
     return x
+
+
+def _called() -> str:
+    """The function of this package that the user called."""
+    frame: Any = sys._getframe(2)
+    name = ""
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("jitgrad.nn."):
+        frame, name = frame.f_back, frame.f_code.co_name
+    return f"jitgrad.nn.{name}"
 
 
 def integers(x: Any, what: str, limit: int | None = None) -> np.ndarray:

@@ -1,5 +1,7 @@
 """Optimizers with Keras's definitions and defaults; each update is one nopython pass over all parameters."""
 
+from typing import Any
+
 from jitgrad.optim import schedules
 from jitgrad.optim.adam import Adam, Adamax, AdamW, Lion, Nadam
 from jitgrad.optim.adaptive import Adadelta, Adagrad, Ftrl, RMSprop
@@ -18,3 +20,9 @@ __all__ = [
     "OPTIMIZERS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "GradientDescentOptimizer", "Lion",
     "MomentumOptimizer", "Nadam", "NoGradientError", "Optimizer", "RMSprop", "ScipyOptimizer", "schedules",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    from jitgrad.hints import missing
+
+    raise missing(__name__, name)

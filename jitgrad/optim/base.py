@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import operator
 import re
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypedDict, Unpack
 
@@ -33,8 +32,17 @@ from jitgrad.optim.parameters import (
 from jitgrad.optim.schedules import LearningRateSchedule
 from jitgrad.optim.slots import Place, Slots, entry
 from jitgrad.tape import GradientTape, Variable
+from jitgrad.tape.gradient_tape import values_of
+from jitgrad.tape.notices import warn
+from jitgrad.tape.tensor import Value
 
 ACCUMULATOR, AVERAGE = "gradient_accumulator", "average"
+FORMER = {
+    "lr": "learning_rate", "decay": "a schedule as learning_rate: jitgrad.optim.schedules.InverseTimeDecay",
+    "get_config": "state_dict()", "get_weights": "state_dict()", "set_weights": "load_state_dict(state)",
+    "variables": "state_dict()",
+}  # fmt: skip
+"""Arguments and attributes of Keras's optimizers, now or formerly, and what stands for them here."""
 
 
 class NoGradientError(JitgradError, ValueError):
@@ -123,9 +131,10 @@ class Optimizer:
         unknown = options.keys() - Options.__annotations__.keys()
         if unknown:
             own = [p for p in inspect.signature(type(self)).parameters if p != "options"]
+            former = "".join(f"; {name} is now {FORMER[name]}" for name in sorted(unknown & FORMER.keys()))
             raise ArgumentError(
-                f"{type(self).__name__} has no argument {' or '.join(sorted(unknown))}; it has {', '.join(own)}, and "
-                f"the options of all optimizers: {', '.join(Options.__annotations__)}"
+                f"{type(self).__name__} has no argument {' or '.join(sorted(unknown))}{former}; it has "
+                f"{', '.join(own)}, and the options of all optimizers: {', '.join(Options.__annotations__)}"
             )
         self.name = options.get("name") or type(self).name
         self.learning_rate = learning_rate
@@ -146,8 +155,13 @@ class Optimizer:
         self._slots = Slots(self._initial)
         self._params: list[Parameter] = []  # in the order of the slots
         self._latest: tuple[list[Parameter], list[int]] = [], []  # those of the latest step, and their places
+        self._reported: list[Any] = []  # without a gradient, which the tape has said already
         self._calls = 0
         self._undecayed: tuple[list[Parameter], list[str]] = [], []
+
+    def __getattr__(self, name: str) -> Any:
+        hint = f"; use {FORMER[name]}" if name in FORMER else ""
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
     # ----- hyper-parameters ----------------------------------------------------------------------
     @property
@@ -160,6 +174,10 @@ class Optimizer:
 
     @learning_rate.setter
     def learning_rate(self, value: Any) -> None:
+        if isinstance(value, type):
+            raise ArgumentError(
+                f"learning_rate must be a number, a schedule or a function, not the class {value.__name__}"
+            )
         # A variable stays one, so that assigning to it later has an effect.
         kept = callable(value) or isinstance(value, Variable)
         self._learning_rate = value if kept else checked("learning_rate", value)
@@ -223,16 +241,21 @@ class Optimizer:
                 "or pass the tape that it was computed on as tape="
             )
         tape = GradientTape() if tape is None else tape
-        variables = None if var_list is None or callable(var_list) else listed(var_list)
+        if not isinstance(tape, GradientTape):
+            raise ArgumentError(f"tape must be a jitgrad.GradientTape, not {type(tape).__name__} {tape!r}")
+        variables = None if var_list is None or callable(var_list) else _variables(var_list)
         if callable(loss):
             with tape:
                 tape.watch(variables or [])
                 loss = loss()
         if variables is None:
-            variables = listed(tape.watched_variables() if var_list is None else var_list())
+            variables = _variables(tape.watched_variables() if var_list is None else var_list())
+        values_of("loss", loss)
         # The scale enters as the seed, so that nothing has to be recorded on a tape that is given.
         seed = None if self.loss_scale_factor is None else np.full(np.asarray(loss).shape, self.loss_scale_factor)
-        return [*zip(tape.gradient(loss, variables, seed), variables, strict=True)]
+        pairs = [*zip(tape.gradient(loss, variables, seed), variables, strict=True)]
+        self._reported = [variable for gradient, variable in pairs if gradient is None]
+        return pairs
 
     def scale_loss(self, loss: Any) -> Any:
         """`loss` times the `loss_scale_factor`, if there is one."""
@@ -256,7 +279,7 @@ class Optimizer:
         NoGradientError
             If all gradients are None.
         """
-        pairs = [*grads_and_vars]
+        pairs = _pairs(grads_and_vars)
         for grad, _ in pairs:
             if isinstance(grad, Variable):
                 raise ArgumentError(
@@ -291,15 +314,16 @@ class Optimizer:
             return
         arrays, missing = {}, []
         for k, (place, grad, param) in enumerate(zip(self._places(params), grads, params, strict=True)):
-            if grad is None:
-                missing.append(called(param, k))
-            else:
+            if grad is not None:
                 arrays[place] = checked_gradient(grad, param, k)
+            elif not any(param is known for known in self._reported):
+                missing.append(called(param, k))
+        self._reported = []
         if not arrays:
-            names = ", ".join(missing)
+            names = ", ".join(called(param, k) for k, param in enumerate(params))
             raise NoGradientError(f"there is no gradient for any variable ({names}); does the loss depend on them?")
         if missing:
-            warnings.warn(f"no gradient for {', '.join(missing)}: left unchanged", stacklevel=3)
+            warn(f"no gradient for {', '.join(missing)}: left unchanged")
         self._step(arrays)
 
     def update(self, params: Sequence[np.ndarray], grads: Sequence[Any]) -> None:
@@ -486,6 +510,8 @@ class Optimizer:
         DataError
             If the state is not that of this optimizer for these parameters. The optimizer is then as before.
         """
+        if not isinstance(state, Mapping):
+            raise ArgumentError(f"state must be what state_dict returned, or np.load of it, not {type(state).__name__}")
         params = self._params if params is None else listed(params)
         for k, param in enumerate(params):
             check_parameter(param, f"parameter {k}")
@@ -500,6 +526,28 @@ class Optimizer:
             self.learning_rate = float(state["learning_rate"])
         self._calls, self.scalars, self._slots, self._params = calls, scalars, slots, [*params]
         self._latest = [], []
+
+
+def _variables(var_list: Any) -> list[Any]:
+    """`var_list` as a list, or an error unless gradients flow to what is in it."""
+    found = listed(var_list)
+    for k, variable in enumerate(found):
+        if not isinstance(variable, Value):
+            raise ArgumentError(
+                f"var_list must be a jitgrad.Variable or a list of them; number {k} is a {type(variable).__name__}: "
+                f"make it a Variable, and use that in the loss"
+            )
+    return found
+
+
+def _pairs(grads_and_vars: Any) -> list[tuple[Any, Any]]:
+    """Pairs of gradients and variables as a list, or an error unless they are."""
+    pairs = [*grads_and_vars] if isinstance(grads_and_vars, Iterable) else None
+    if pairs is None or not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
+        raise ArgumentError(
+            "apply_gradients takes a list of (gradient, variable) pairs; write zip(gradients, variables)"
+        )
+    return pairs
 
 
 def _optional(check: Callable[..., Any], name: str, options: Options, *limits: float) -> Any:

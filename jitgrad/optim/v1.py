@@ -12,6 +12,7 @@ from jitgrad.optim.base import Optimizer
 from jitgrad.optim.checks import checked
 from jitgrad.optim.parameters import Parameter
 from jitgrad.optim.sgd import plain
+from jitgrad.tape import Variable
 
 
 @njit(cache=True)
@@ -78,6 +79,8 @@ class _V1(Optimizer):
         NoGradientError
             If all gradients are None.
         """
+        if global_step is not None and not isinstance(global_step, Variable):
+            raise ArgumentError(f"global_step must be a jitgrad.Variable, not {type(global_step).__name__}")
         count = super().apply_gradients([pair for pair in grads_and_vars if pair[0] is not None])
         if global_step is not None:
             global_step.assign_add(1)

@@ -150,7 +150,7 @@ def test_function_of_a_file(file):
         ("three", "must take x and y (missing a required argument: 'z')"),
         ("nothing", "has no function 'nothing'; it has plain, compiled, three"),
         ("SCALE", "has no function 'SCALE'"),
-        ("", "has no function ''"),
+        ("", "has several functions, plain, compiled, three, pair, opens; name one of them, like "),
         ("pair", "must return a number, not tuple"),
         ("opens", "Numba cannot compile it (Untyped global name 'open'"),
     ],
@@ -160,6 +160,20 @@ def test_function_of_a_file_that_does_not_fit(file, name, words):
     with pytest.raises(DataError) as caught:
         differentiated(read(text), text)
     assert str(caught.value).startswith(str(file)) and words in str(caught.value)
+
+
+def test_the_only_function_of_a_file_needs_no_name(tmp_path):
+    (tmp_path / "one.py").write_text("from math import sin\nslope = lambda x, y: x - 2 * y\n")
+    assert read(f"{tmp_path / 'one.py'}")(5.0, 1.0) == 3.0
+    (tmp_path / "none.py").write_text("from math import hypot\n")
+    with pytest.raises(DataError, match="none.py: has no function; write one of x and y"):
+        read(f"{tmp_path / 'none.py'}")
+
+
+def test_one_of_several_functions_has_to_be_named(file):
+    with pytest.raises(DataError, match="functions.py: has several functions, plain, compiled") as caught:
+        read(str(file))
+    assert str(caught.value).endswith(f"like {file}:plain")
 
 
 @pytest.mark.parametrize(("content", "words"), [("1/0", "ZeroDivisionError"), ("def f(", "SyntaxError")])

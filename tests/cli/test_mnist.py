@@ -51,6 +51,8 @@ def test_train_then_eval(digits, tmp_path, capsys):
     assert run("mnist", "eval", out / "weights.npz", "--data-dir", digits, "--output", tmp_path / "eval") == 0
     printed = capsys.readouterr().out
     assert result in printed and "taken for" in printed
+    assert run("mnist", "eval", out, "--data-dir", digits) == 0
+    assert capsys.readouterr().out in printed
     assert sorted(path.name for path in (tmp_path / "eval").iterdir()) == [
         "confusion.png",
         "misclassified.png",
@@ -129,8 +131,6 @@ def test_compare_goes_on_after_a_divergence(engine, digits, tmp_path):
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        ([], "Missing command"),
-        (["mnist"], "Missing command"),
         (["mnist", "fly"], "No such command 'fly'"),
         (["mnist", "train", "--model", "rnn"], "'rnn' is not one of softmax, mlp, cnn"),
         (["mnist", "train", "--optimizer", "newton"], "'newton' is not one of sgd, adam"),
@@ -164,6 +164,7 @@ def test_compare_goes_on_after_a_divergence(engine, digits, tmp_path):
         ),
         (["mnist", "eval"], "Missing argument"),
         (["mnist", "eval", "nowhere.npz"], "nowhere.npz: no such file"),
+        (["mnist", "eval", "."], "weights.npz: no such file"),
         (["mnist", "eval", __file__], "not a weights file"),
     ],
 )
@@ -187,8 +188,11 @@ def test_corrupt_data_is_one_line_and_code_2(digits, tmp_path, capsys):
 
 def test_unwritable_output_is_one_line_and_code_2(digits, tmp_path, capsys):
     (tmp_path / "file").write_text("")
-    args = ["--model", "softmax", "--epochs", "1", "--data-dir", digits, "--output", tmp_path / "file"]
-    assert run("mnist", "train", *args) == 2
+    args = ["mnist", "train", "--model", "softmax", "--epochs", "1", "--data-dir", digits, "--output"]
+    assert run(*args, tmp_path / "file") == 2
+    printed = capsys.readouterr()
+    assert "file: is a file; --output must name a folder" in printed.err and printed.out == ""
+    assert run(*args, tmp_path / "file" / "in") == 2
     assert "weights.npz: cannot be written" in capsys.readouterr().err
 
 

@@ -191,6 +191,23 @@ def test_missing_gradients_leave_variables_alone_with_a_warning():
     np.testing.assert_array_equal(optimizer.get_slot(w, "momentum"), [0.0])
 
 
+@pytest.mark.parametrize("step", [
+    lambda optimizer, loss, variables: optimizer.minimize(loss, variables),
+    lambda optimizer, loss, variables: optimizer.apply_gradients(optimizer.compute_gradients(loss, variables)),
+])  # fmt: skip
+def test_a_missing_gradient_is_told_once(step):
+    v, w, u = (jg.Variable([1.0], name=name) for name in ("v", "w", "u"))
+    optimizer = SGD(0.25)
+    for _ in range(2):
+        with pytest.warns(UserWarning) as caught:
+            step(optimizer, lambda: np.sum(v * v), [v, w, u])
+        assert len(caught) == 1 and caught[0].filename == __file__
+        assert "no target depends on a source (w, u) through recorded operations" in str(caught[0].message)
+    assert v.numpy() == 0.25 and w.numpy() == u.numpy() == 1.0
+    with pytest.warns(UserWarning, match="no gradient for w: left unchanged"):
+        optimizer.apply_gradients([(np.ones(1), v), (None, w)])
+
+
 def test_no_gradient_at_all_is_an_error():
     v = jg.Variable([1.0], name="v")
     optimizer = SGD()
@@ -435,7 +452,7 @@ V, W = jg.Variable([1.0, 2.0], name="v"), jg.Variable(3.0, name="w")
         (lambda: SGD(-1.0), "learning_rate must be at least 0 and below inf, not -1.0"),
         (lambda: SGD(float("nan")), "learning_rate must be at least 0"),
         (lambda: SGD("fast"), "learning_rate must be a number, not 'fast'"),
-        (lambda: Adam(decay=0.1), "Adam has no argument decay; it has learning_rate, beta_1"),
+        (lambda: Adam(decay=0.1), "Adam has no argument decay; decay is now a schedule as learning_rate"),
         (lambda: Adam(weight_decay=-0.1), "weight_decay must be at least 0"),
         (lambda: Adam(ema_momentum=1.5), "ema_momentum must be between 0 and 1"),
         (lambda: Adam(ema_overwrite_frequency=0), "ema_overwrite_frequency must be an integer of at least 1, not 0"),
@@ -488,3 +505,39 @@ def test_no_warning_where_all_is_well():
         warnings.simplefilter("error")
         for kind in OPTIMIZERS.values():
             kind().update([np.zeros(2), np.ones(0)], [np.zeros(2), np.ones(0)])
+
+
+# ----- wrong calls ------------------------------------------------------------------------------------
+V = jg.Variable([1.0, 2.0], name="v")
+
+
+def square():
+    return np.sum(V * V)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: Adam(lr=0.1), "Adam has no argument lr; lr is now learning_rate; it has "),
+        (lambda: SGD(jg.optim.schedules.CosineDecay), "learning_rate must be .* not the class CosineDecay"),
+        (lambda: SGD().minimize(square, [V, 1.0]), "var_list must be .* number 1 is a float: make it a Variable"),
+        (lambda: SGD().minimize(square, {"v": V}), "var_list must be .* number 0 is a str"),
+        (lambda: SGD().minimize(square, [V], tape=3), "tape must be a jitgrad.GradientTape, not int 3"),
+        (lambda: SGD().minimize(lambda: 1.0, [V]), "loss must be a tensor .*, not float 1.0; the computation left"),
+        (lambda: SGD().minimize(lambda: None, [V]), "loss must be a tensor .*, not NoneType None; does the function"),
+        (lambda: SGD().apply_gradients(None), r"takes a list of \(gradient, variable\) pairs; write zip"),
+        (lambda: SGD().apply_gradients([np.ones(2), np.ones(2)]), r"takes a list of \(gradient, variable\) pairs"),
+        (lambda: SGD().load_state_dict(3), "state must be what state_dict returned, or np.load of it, not int"),
+    ],
+)
+def test_wrong_calls_name_the_argument(call, words):
+    with pytest.raises(ArgumentError, match=words):
+        call()
+    np.testing.assert_array_equal(V, [1.0, 2.0])
+
+
+def test_attributes_of_keras_name_those_of_here():
+    with pytest.raises(AttributeError, match="'SGD' object has no attribute 'lr'; use learning_rate"):
+        SGD().lr
+    with pytest.raises(AttributeError, match="'Adam' object has no attribute 'variables'; use state_dict()"):
+        Adam().variables

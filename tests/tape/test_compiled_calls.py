@@ -50,6 +50,11 @@ def scaled(x, w, n):
 
 
 @njit
+def square(x):
+    return x * x
+
+
+@njit
 def square_sum(x):
     total = 0.0
     for v in x:
@@ -131,17 +136,13 @@ def test_between_other_operations():
 
 @pytest.mark.parametrize("value", [0.5, [0.5, 2.0]])
 def test_single_precision_stays(value):
-    @njit
-    def f(x):
-        return x * x
-
-    f(1.0)  # another version, for which the result has another type
+    square(1.0)  # another version, for which the result has another type
     x = jg.constant(value, dtype="float32")
     with jg.GradientTape() as outer:
         outer.watch(x)
         with jg.GradientTape() as inner:
             inner.watch(x)
-            y = f(x)
+            y = square(x)
         slope = inner.gradient(y, x)
     curvature = outer.gradient(slope, x)
     assert y.dtype == slope.dtype == curvature.dtype == np.float32
@@ -472,17 +473,13 @@ def test_a_captured_tape_value_is_refused_with_a_way_out(value):
 
 
 def test_a_node_is_freed():
-    @njit
-    def f(x):
-        return x * x
-
-    x = jg.Variable([1.0, 2.0])
-    f(x)
+    x = jg.Variable([1.0, 2.0], dtype=np.float32)
+    square(x)
     gc.collect()
     gc.disable()
     try:
         with jg.GradientTape() as tape:
-            y = f(x)
+            y = square(x)
         held = weakref.ref(y.node.out), weakref.ref(y.node.primitive)
         np.testing.assert_allclose(tape.gradient(y, x), [2.0, 4.0])
         del y, tape

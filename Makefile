@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Two test processes fill two cores; BLAS threads on top of them would only wait for each other.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: mnist test slow examples docs lint format clean
+.PHONY: mnist test slow gate examples docs lint format clean
 .DELETE_ON_ERROR:
 
 mnist: $(VENV)/.cli
@@ -16,6 +16,9 @@ test: $(VENV)/.dev
 
 slow: $(VENV)/.dev
 	$(PYTEST) -n 2 --dist worksteal -m slow
+
+gate: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.gate
 
 examples: $(VENV)/.dev
 	$(PYTEST) tests/examples

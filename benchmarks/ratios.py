@@ -1,6 +1,6 @@
 """The cost of a gradient over its primal, program by program, beside adjoints written by hand.
 
-    python -m benchmarks.ratios [--big] [--transform grad] [--repeats N] [names...]
+    python -m benchmarks.ratios [--big] [--transform grad] [--math fast] [--repeats N] [names...]
 
 Columns: CPU time of the primal, ratios of `value_and_grad` (or `grad`) and of the hand-written adjoints to it,
 the bar the project has set itself, the first call of primal and gradient (compile time, nothing cached), and
@@ -112,10 +112,11 @@ def warm_compiler() -> None:
     small(np.ones(2))
 
 
-def measure(name: str, transform: str, big: bool, repeats: int) -> Row:
+def measure(name: str, transform: str, math: str, big: bool, repeats: int) -> Row:
     row = Row(name)
     primal = PROGRAMS[name]
-    gradient = getattr(jitgrad, transform)(primal, argnums=WRT[name])
+    with jitgrad.options(math=math):
+        gradient = getattr(jitgrad, transform)(primal, argnums=WRT[name])
     row.compile_primal = seconds(lambda: primal(*inputs(name)))
     try:
         row.compile_gradient = seconds(lambda: gradient(*inputs(name)))
@@ -140,6 +141,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="programs to run, all by default")
     parser.add_argument("--big", action="store_true", help="the large inputs, which the bars are about")
     parser.add_argument("--transform", choices=("value_and_grad", "grad"), default="value_and_grad")
+    parser.add_argument("--math", choices=("partials", "libm", "fast"), default="partials", help="see jitgrad.options")
     parser.add_argument("--repeats", type=int, default=15, help="samples per timing")
     options = parser.parse_args()
     unknown = set(options.names) - set(PROGRAMS)
@@ -148,7 +150,7 @@ def main() -> int:
     warm_compiler()
     rows = []
     for name in options.names or PROGRAMS:
-        rows.append(measure(name, options.transform, options.big, options.repeats))
+        rows.append(measure(name, options.transform, options.math, options.big, options.repeats))
         print(" ".join(cell for cell in rows[-1].cells(options.big) if cell), file=sys.stderr, flush=True)
     size = "large" if options.big else "small"
     print_table(f"gradient / primal, {size} inputs, one thread", HEADER, [r.cells(options.big) for r in rows])

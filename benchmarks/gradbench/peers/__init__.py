@@ -1,0 +1,1 @@
+"""The problems in other libraries, for comparison."""

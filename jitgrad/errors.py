@@ -8,6 +8,7 @@
     │   └── NoRuleError           a function without a derivative rule
     ├── ArgumentError (TypeError) a wrong argument of a transform or of its result
     ├── ShapeError (ValueError)   a tangent or cotangent of the wrong shape
+    ├── PatternError (ValueError) a sparsity pattern in which entries are missing
     ├── DataError (ValueError)    a data, weights or option file that cannot be used
     ├── TapeError (RuntimeError)  a tape that was used up, never used, or is not persistent (`jitgrad.tape`)
     │   └── RecordingError (ValueError)  a tape that is recording where it must not, or is not where it must
@@ -44,6 +45,10 @@ class ArgumentError(JitgradError, TypeError):
 
 class ShapeError(JitgradError, ValueError):
     """A tangent or cotangent whose shape differs from what it belongs to."""
+
+
+class PatternError(JitgradError, ValueError):
+    """A sparsity pattern in which entries of the matrix are missing."""
 
 
 class DataError(JitgradError, ValueError):

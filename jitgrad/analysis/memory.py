@@ -64,8 +64,19 @@ class Memory:
         if cell is not None:
             return self.stores.get(cell, [])
         # memory without derivatives (integers, booleans) has no alias classes: any store of its type counts
-        dtype = getattr(value.type, "dtype", None)
+        return self._stores_of_dtype(_dtype(value))
+
+    def _stores_of_dtype(self, dtype: types.Type | None) -> list[ir.Op]:
         return [op for op in self._all_stores if any(_dtype(v) == dtype for v in written_values(op))]
+
+    def part_written(self, value: ir.Value, path: tuple[int, ...], after: ir.Op | None = None) -> bool:
+        """Whether anything writes into an array inside a tuple, or may do so after an operation."""
+        part, ty = self._activity.tree(value), value.type
+        for k in path:
+            part = part[k] if isinstance(part, tuple) else None
+            ty = ty.types[k] if hasattr(ty, "types") else ty.dtype
+        stores = self.stores.get(part.find(), []) if isinstance(part, Cell) else self._stores_of_dtype(ty.dtype)
+        return any(after is None or self._may_follow(after, store, value, 0) for store in stores)
 
     def view_of(self, value: ir.Value) -> ir.Op | None:
         """The operation that makes array `value` a view of another one, or None."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import numpy as np
 from numba.core import utils
 
 from jitgrad.backend.dispatcher import dispatcher_of, once
@@ -64,3 +65,17 @@ def label(fun: Any, position: int) -> str:
     if position < len(fixed):
         return f"argument {position} ({fixed[position].name})"
     return f"argument {position} ({params[-1].name}[{position - len(fixed)}])"
+
+
+MOST = 64  # directions to a sweep
+
+
+def chunk_of(chunk: Any) -> int | None:
+    """The number of directions to a sweep, once it is known to be right."""
+    if chunk is None:
+        return None
+    if isinstance(chunk, bool) or not isinstance(chunk, (int, np.integer)):
+        raise ArgumentError(f"chunk must be an int or None, not {chunk!r} ({type(chunk).__name__})")
+    if not 1 <= chunk <= MOST:
+        raise ArgumentError(f"chunk must be between 1 and {MOST}, not {chunk}: so many directions go into registers")
+    return int(chunk)

@@ -6,6 +6,7 @@ from numba.core import types
 
 from jitgrad.analysis import effects
 from jitgrad.analysis.memory import written_values
+from jitgrad.analysis.scopes import yielded
 from jitgrad.program import ir
 
 MUTABLE = (types.Array, types.ListType, types.List, types.Record, types.ClassInstanceType, types.DictType, types.Set)
@@ -16,15 +17,47 @@ def writes_arguments(program: ir.Program) -> bool:
 
     Errs on the side of yes: a copy too many is slow, a copy too few is a wrong Jacobian.
     """
-    reached = {p for p in program.params if _mutable(p.type)}
+    return may_write(program, program.params)
+
+
+def may_write(program: ir.Program, params: list[ir.Value]) -> bool:
+    """Whether running the program may change what these of its parameters hold."""
+    reached = _sharing(program, {p for p in params if _mutable(p.type)})
+    return any(value in reached for op in ir.walk(program.body) for value in written_values(op))
+
+
+def shared_with_result(program: ir.Program) -> list[int]:
+    """Positions of the arguments whose memory the result may share; errs on the side of yes."""
+    if not _mutable(program.result.type):
+        return []
+    mutable = [(k, p) for k, p in enumerate(program.params) if _mutable(p.type)]
+    return [k for k, p in mutable if program.result in _sharing(program, {p})]
+
+
+def _sharing(program: ir.Program, reached: set[ir.Value]) -> set[ir.Value]:
+    """The values that may share memory with those in `reached`, through loops too."""
     ops = list(ir.walk(program.body))
     growing = bool(reached)
-    while growing:  # what may share memory with an argument, through loops too
+    while growing:
         before = len(reached)
         for op in ops:
             _spread(op, reached)
         growing = len(reached) > before
-    return any(value in reached for op in ops for value in written_values(op))
+    return reached
+
+
+def depends_on_before(program: ir.Program, param: ir.Value) -> bool:
+    """Whether running the program again on what it left in this argument may give something else.
+
+    Not where it leaves the argument alone, and not where it only stores numbers into it.
+    """
+    uses = [op for op in ir.walk(program.body) if param in (*op.operands, *yielded(op))]
+    stored = all(
+        (isinstance(op, ir.SetItem) and op.base is param and op.value is not param)
+        or (isinstance(op, ir.GetAttr) and not _mutable(op.result.type))
+        for op in uses
+    )
+    return not stored and may_write(program, [param])
 
 
 def _mutable(ty: types.Type) -> bool:

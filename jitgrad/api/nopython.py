@@ -8,7 +8,9 @@ from numba.core import types
 from numba.core.errors import TypingError
 from numba.extending import overload
 
+from jitgrad.api.arguments import chunk_of
 from jitgrad.api.jacobians import hvp
+from jitgrad.api.requests import Directions
 from jitgrad.api.transforms import grad, jvp
 from jitgrad.backend.dispatcher import derivative
 from jitgrad.backend.engine import Forward
@@ -16,7 +18,7 @@ from jitgrad.backend.structure import has_float
 from jitgrad.transforms.request import JvpRequest
 
 
-def _integers(ty: Any) -> Any:
+def _integers(ty: Any, name: str = "argnums") -> Any:
     """The value of a constant integer or tuple of integers; None where it was left out."""
     if isinstance(ty, types.Omitted):
         return ty.value
@@ -24,18 +26,42 @@ def _integers(ty: Any) -> Any:
         return ty if isinstance(ty, int) else None
     items = list(ty) if isinstance(ty, types.BaseTuple) else [ty]
     if not all(isinstance(item, types.IntegerLiteral) for item in items):
-        raise TypingError("argnums must be a constant integer or tuple of integers in nopython code")
+        raise TypingError(f"{name} must be a constant integer or tuple of integers in nopython code")
     found = tuple(item.literal_value for item in items)
     return found if isinstance(ty, types.BaseTuple) else found[0]
 
 
-def _product(compiled: Any, wrt: tuple[int, ...], given: int, default: int | None, result: str) -> Any:
-    """An implementation that passes the tangents for `wrt`, of as many as were given."""
+def _flag(ty: Any, name: str) -> bool:
+    """The value of a constant bool."""
+    if isinstance(ty, types.Omitted):
+        return bool(ty.value)
+    if isinstance(ty, bool):  # the default itself
+        return ty
+    if not isinstance(ty, types.BooleanLiteral):
+        raise TypingError(f"{name} must be True or False, as a constant, in nopython code")
+    return bool(ty.literal_value)
+
+
+def _pushed(fun: Any, wrt: tuple[int, ...], several: Any, chunk: Any) -> Any:
+    """The compiled tangent function of `fun`, along one direction or several."""
+    width = _integers(chunk, "chunk")
+    if isinstance(width, tuple):
+        raise TypingError("chunk must be a constant integer in nopython code")
+    if _flag(several, "several"):
+        return derivative(fun, Directions(wrt, None, chunk_of(width)))
+    if width is not None:
+        raise TypingError("chunk is for several directions at once: pass several=True with it, or leave it out")
+    return derivative(fun, Forward(JvpRequest(wrt)))
+
+
+def _product(compiled: Any, wrt: tuple[int, ...], count: int, given: int, default: int | None, result: str) -> Any:
+    """An implementation for `count` primals that passes the tangents for `wrt`, of as many as were given."""
     picked = wrt if given != len(wrt) else range(len(wrt))
     items = ", ".join(f"tangents[{k}]" for k in picked)
+    arguments = ", ".join(f"primals[{k}]" for k in range(count))  # not *primals, which the front end could not inline
     source = (
-        f"def implementation(fun, primals, tangents, argnums={default}):\n"
-        f"    found = compiled(({items},), *primals)\n"
+        f"def implementation(fun, primals, tangents, argnums={default}, several=False, chunk=None):\n"
+        f"    found = compiled(({items},), {arguments})\n"
         f"    return {result}\n"
     )
     namespace = {"compiled": compiled}
@@ -44,7 +70,7 @@ def _product(compiled: Any, wrt: tuple[int, ...], given: int, default: int | Non
 
 
 @overload(jvp)
-def _jvp(fun, primals, tangents, argnums=None):
+def _jvp(fun, primals, tangents, argnums=None, several=False, chunk=None):
     if not isinstance(fun, types.Dispatcher) or not isinstance(primals, types.BaseTuple):
         return None
     if not isinstance(tangents, types.BaseTuple):
@@ -53,11 +79,11 @@ def _jvp(fun, primals, tangents, argnums=None):
     if numbers is None:
         numbers = tuple(k for k, ty in enumerate(primals) if has_float(ty))
     wrt = (numbers,) if isinstance(numbers, int) else numbers
-    return _product(derivative(fun.dispatcher, Forward(JvpRequest(wrt))), wrt, len(tangents), None, "found")
+    return _product(_pushed(fun.dispatcher, wrt, several, chunk), wrt, len(primals), len(tangents), None, "found")
 
 
 @overload(hvp)
-def _hvp(fun, primals, tangents, argnums=0):
+def _hvp(fun, primals, tangents, argnums=0, several=False, chunk=None):
     if not isinstance(fun, types.Dispatcher) or not isinstance(primals, types.BaseTuple):
         return None
     if not isinstance(tangents, types.BaseTuple):
@@ -65,4 +91,4 @@ def _hvp(fun, primals, tangents, argnums=0):
     numbers = _integers(argnums)
     wrt = (numbers,) if isinstance(numbers, int) else numbers
     gradient = grad(fun.dispatcher, numbers)
-    return _product(derivative(gradient, Forward(JvpRequest(wrt))), wrt, len(tangents), 0, "found[1]")
+    return _product(_pushed(gradient, wrt, several, chunk), wrt, len(primals), len(tangents), 0, "found[1]")

@@ -89,6 +89,13 @@ def tree(ty: types.Type, text: str, what: str, *, lists: bool = False) -> Node:
     return Node(ty, text)
 
 
+def plain_tree(ty: types.Type, text: str) -> Node:
+    """As `tree`, for structures of any kind."""
+    if isinstance(ty, types.BaseTuple):
+        return Node(ty, text, [plain_tree(item, f"{text}[{k}]") for k, item in enumerate(ty)])
+    return Node(ty, text)
+
+
 def _is_simple(ty: types.Type) -> bool:
     """A number or an array of numbers."""
     return isinstance(ty.dtype if isinstance(ty, types.Array) else ty, types.Number)

@@ -9,7 +9,8 @@ import numpy as np
 from numba import typeof
 
 from jitgrad.api import values
-from jitgrad.api.arguments import label, outs_of, wrt_of
+from jitgrad.api.arguments import chunk_of, label, outs_of, wrt_of
+from jitgrad.api.requests import Directions
 from jitgrad.backend import checks
 from jitgrad.backend.dispatcher import Derivative, derivative, dispatcher_of
 from jitgrad.backend.engine import Forward, Reverse
@@ -86,8 +87,10 @@ def jvp(
     argnums: Any = None,
     outs: Any = None,
     kwargs: dict[str, Any] | None = None,
+    several: bool = False,
+    chunk: int | None = None,
 ) -> tuple[Any, Any]:
-    """The result of a function, and its derivative along a direction.
+    """The result of a function, and its derivative along a direction, or along several.
 
     Parameters
     ----------
@@ -103,19 +106,36 @@ def jvp(
         The arguments that `fun` writes its result into; the result is a tuple of these arrays.
     kwargs : dict, optional
         Keyword arguments of the call.
+    several : bool
+        Every tangent has one axis more, the last: that of the directions. So has every tangent of the result.
+    chunk : int, optional
+        With `several`: how many directions a sweep computes, as in `jacobian`.
 
     Returns
     -------
     out, out_tangent
         Integers in the result have the tangent None.
 
+    Notes
+    -----
+    With `several` this is the product of the Jacobian with a matrix: ``J @ S`` for the tangents ``(S,)`` of a function
+    of one array with one axis. It takes a sweep for each `chunk` of the columns.
+
     Examples
     --------
     >>> jvp(lambda x, y: x * y, (2.0, 5.0), (1.0, 0.1))
     (10.0, 5.2)
+    >>> jvp(lambda x, y: x * y, (2.0, 5.0), (np.array([1.0, 0.0]), np.array([0.0, 1.0])), several=True)
+    (10.0, array([5., 2.]))
     """
-    primals = _as_primals(primals)
-    wrt, tangents = _match_tangents(fun, primals, tangents, argnums)
+    primals, chunk = _as_primals(primals), chunk_of(chunk)
+    wrt, tangents = _match_tangents(fun, primals, tangents, argnums, bool(several))
+    if several:
+        pushed = derivative(fun, Directions(wrt, outs_of(fun, outs), chunk))
+        out, dot = pushed(tangents, *primals, **(kwargs or {}))
+        return out, values.none_where_no_float(dot, out)
+    if chunk is not None:
+        raise ArgumentError("chunk is for several directions at once: pass several=True with it, or leave it out")
     compiled = derivative(fun, Forward(JvpRequest(wrt, outs_of(fun, outs))))
     out, dot = compiled(tangents, *primals, **(kwargs or {}))
     return out, values.none_where_no_float(dot, out)
@@ -136,7 +156,9 @@ def _float_positions(fun: Any, primals: tuple) -> tuple[int, ...]:
     return wrt
 
 
-def _match_tangents(fun: Any, primals: tuple, tangents: Any, argnums: Any) -> tuple[tuple[int, ...], tuple]:
+def _match_tangents(
+    fun: Any, primals: tuple, tangents: Any, argnums: Any, several: bool = False
+) -> tuple[tuple[int, ...], tuple]:
     """Positions, and the tangents for them as the compiled code takes them."""
     if argnums is None:
         wrt, single = _float_positions(fun, primals), False
@@ -156,7 +178,7 @@ def _match_tangents(fun: Any, primals: tuple, tangents: Any, argnums: Any) -> tu
     for k in wrt:
         _check_position(fun, primals, k)
     return wrt, tuple(
-        values.conform(t, primals[k], f"the tangent of {label(fun, k)}", label(fun, k))
+        values.conform(t, primals[k], f"the tangent of {label(fun, k)}", label(fun, k), several=several)
         for t, k in zip(tangents, wrt, strict=True)
     )
 

@@ -93,7 +93,7 @@ def none_where_no_float(value: Any, like: Any) -> Any:
     return value
 
 
-def conform(value: Any, like: Any, name: str, owner: str) -> Any:
+def conform(value: Any, like: Any, name: str, owner: str, *, several: bool = False) -> Any:
     """A tangent or cotangent as the compiled code takes it: fresh, with the structure and dtypes of `like`.
 
     Integers become floats, scalars and lists become arrays where `like` is one; leaves of `like` without a
@@ -107,6 +107,8 @@ def conform(value: Any, like: Any, name: str, owner: str) -> Any:
         The primal or the result that it belongs to.
     name, owner : str
         What to call the two in messages, such as "tangent 0" and "argument 0 (x)".
+    several : bool
+        Every leaf of `value` has one axis more, the last: that of the directions.
 
     Raises
     ------
@@ -118,8 +120,10 @@ def conform(value: Any, like: Any, name: str, owner: str) -> Any:
     refuse_tape_value(value)
     if not has_float(like):
         return 0
+    if several and (is_list(like) or is_record(like)):
+        raise ArgumentError(f"{owner} is {_what(like)}, whose tangents have no axis of directions; pass one direction")
     if isinstance(like, tuple) or is_list(like):
-        return _conform_items(value, like, name, owner)
+        return _conform_items(value, like, name, owner, several)
     if is_record(like):
         if not is_record(value) or value.dtype != like.dtype:
             raise ArgumentError(
@@ -137,6 +141,8 @@ def conform(value: Any, like: Any, name: str, owner: str) -> Any:
     dtype = like.dtype if isinstance(like, np.ndarray) else np.asarray(like).dtype
     if array.dtype.kind == "c" and dtype.kind != "c":
         raise ArgumentError(f"{name} is complex, but {owner} is real ({dtype}); pass its real part")
+    if several:
+        return _with_directions(array, like, dtype, name, owner)
     _same_shape(array, like, name, owner)
     if isinstance(like, np.ndarray):
         return np.array(array, dtype=dtype, order="C")
@@ -144,7 +150,7 @@ def conform(value: Any, like: Any, name: str, owner: str) -> Any:
     return scalar if isinstance(like, np.generic) and not isinstance(like, (float, complex)) else scalar.item()
 
 
-def _conform_items(value: Any, like: Any, name: str, owner: str) -> Any:
+def _conform_items(value: Any, like: Any, name: str, owner: str, several: bool) -> Any:
     if not (isinstance(value, (tuple, list)) or is_list(value)):
         raise ArgumentError(
             f"{name} is {_what(value)}, but {owner} is {_what(like)}; pass one entry for each of its items"
@@ -155,7 +161,10 @@ def _conform_items(value: Any, like: Any, name: str, owner: str) -> Any:
     labels = [f".{f}" for f in fields] if fields else [f"[{k}]" for k in range(len(like))]
     return rebuild(
         like,
-        [conform(v, item, name + at, owner + at) for v, item, at in zip(value, like, labels, strict=True)],
+        [
+            conform(v, item, name + at, owner + at, several=several)
+            for v, item, at in zip(value, like, labels, strict=True)
+        ],
     )
 
 
@@ -163,6 +172,13 @@ def _same_shape(array: np.ndarray, like: Any, name: str, owner: str) -> np.ndarr
     if array.shape != np.shape(like):
         raise ShapeError(f"{name} has shape {array.shape}, but {owner} has shape {np.shape(like)}")
     return array
+
+
+def _with_directions(array: np.ndarray, like: Any, dtype: np.dtype, name: str, owner: str) -> np.ndarray:
+    if array.ndim == 0 or array.shape[:-1] != np.shape(like):
+        wanted = ", ".join([*map(str, np.shape(like)), "number of directions"])
+        raise ShapeError(f"{name} has shape {array.shape}, but {owner} has shape {np.shape(like)}; pass ({wanted})")
+    return np.array(array, dtype=dtype, order="C")
 
 
 def _what(value: Any) -> str:

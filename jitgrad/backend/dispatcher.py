@@ -22,6 +22,7 @@ from numba.core import config, errors, types, utils
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.cpu import ParallelOptions
 from numba.core.dispatcher import Dispatcher, _FunctionCompiler
 from numba.core.registry import CPUDispatcher
 from numba.core.targetconfig import ConfigStack
@@ -31,6 +32,7 @@ from numba.core.untyped_passes import IRProcessing, LiteralPropagationSubPipelin
 from jitgrad.backend import byname, digest, linecode
 from jitgrad.errors import ArgumentError, JitgradError
 from jitgrad.runtime.pipeline import WriteInPlace
+from jitgrad.settings import current_math, options
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,13 @@ class Transform:
         Leads the name of the derivative, as in ``grad_f``.
     leading : tuple of str
         Parameters that come before those of the primal.
+    parallel : bool
+        Whether ``prange`` loops of the generated code run in threads.
     """
 
     prefix: ClassVar[str] = "derivative"
     leading: ClassVar[tuple[str, ...]] = ()
+    parallel = False
 
     def generate(self, primal: Dispatcher, argtypes: tuple[types.Type, ...]) -> Any:
         """The `Generated` source for the types of the primal's arguments."""
@@ -57,9 +62,13 @@ class Transform:
 
     def into(self) -> Transform:
         """The transform that writes its result into arrays it is given."""
-        raise ArgumentError(
-            f"only what grad and value_and_grad return can write into given arrays, not a {self.prefix}"
-        )
+        from jitgrad.backend.into import CopyInto
+
+        return CopyInto(self)
+
+    def readable(self) -> Transform:
+        """The transform whose generated code the front end reads in place of this one's: the same in ordinary code."""
+        return self
 
     def floats(self) -> tuple[int, ...]:
         """Positions where nopython code may pass an integer for a float (see `_GeneratedBody.fold_argument_types`)."""
@@ -115,6 +124,22 @@ class _GeneratedBody(_FunctionCompiler):
     """Compiles what the derivative generates."""
 
     derivative: weakref.ref
+    _compiled: tuple[types.Type, ...] | None = None  # the argument types that are being compiled
+
+    def _compile_core(self, args, return_type):
+        before, self._compiled = self._compiled, args
+        try:
+            return super()._compile_core(args, return_type)
+        finally:
+            self._compiled = before
+
+    def _customize_flags(self, flags):
+        """Leave out the passes for parallel loops, which take long, where the generated code has none."""
+        if self._compiled is not None and flags.auto_parallel.enabled:
+            used = self.derivative().generated(self._compiled).__globals__.values()
+            if all(value is not numba.prange for value in used):
+                flags.auto_parallel = ParallelOptions(False)
+        return flags
 
     def _get_implementation(self, args, kws):
         fn = self.derivative().generated(args)
@@ -200,13 +225,16 @@ class Derivative(_Releasing):
     ----------
     primal : Dispatcher
     transform : Transform
+    math : str
+        What `jitgrad.options` said where it was made.
     """
 
-    def __init__(self, primal: Dispatcher, transform: Transform):
+    def __init__(self, primal: Dispatcher, transform: Transform, math: str):
         self.primal = primal
         self.transform = transform
+        self.math = math
         stub = _stub(primal.py_func, transform)
-        super().__init__(stub, targetoptions=_target_options(primal), pipeline_class=_Pipeline)
+        super().__init__(stub, targetoptions=_target_options(primal, transform.parallel), pipeline_class=_Pipeline)
         self._compiler = _GeneratedBody(stub, self.targetdescr, self.targetoptions, {}, _Pipeline)
         self._compiler.derivative = weakref.ref(self)
         self._generated: dict[tuple[types.Type, ...], Any] = {}
@@ -221,23 +249,26 @@ class Derivative(_Releasing):
 
     @property
     def into(self) -> Derivative:
-        """``g.into(out, *args)`` writes the gradient into `out`: an array, or a tuple of them as `g` returns."""
-        return derivative(self.primal, self.transform.into())
+        """``D.into(out, *args)`` writes the result into `out`, which has the structure of what ``D(*args)`` returns.
+
+        Numbers go into arrays of size one. The `into` of `value_and_grad` takes arrays for the gradient and returns
+        the value. It is a dispatcher too, so nopython code calls it. `jitgrad.pushforward` and the page on native
+        calls say what allocates nothing.
+        """
+        with options(math=self.math):
+            return derivative(self.primal, self.transform.into())
 
     # ----- content --------------------------------------------------------------------------------
     def content_for_digest(self) -> tuple:
         options = sorted((k, str(v)) for k, v in self.targetoptions.items())
-        return self.primal, type(self.transform).__qualname__, repr(self.transform), repr(options)
+        return self.primal, type(self.transform).__qualname__, repr(self.transform), repr(options), self.math
 
     def digest(self) -> str:
         """A hash of everything that shapes the generated code; see `jitgrad.backend.digest`."""
         return digest.digest(self)
 
     def generated(self, argtypes: tuple[types.Type, ...]) -> Any:
-        """The generated Python function for `argtypes` (folded as Numba folds them).
-
-        This is what the front end reads when a derivative is differentiated again.
-        """
+        """The generated Python function for `argtypes` (folded as Numba folds them)."""
         argtypes = tuple(types.unliteral(a) for a in argtypes)
         if argtypes in self._generated:
             return self._generated[argtypes]
@@ -246,10 +277,17 @@ class Derivative(_Releasing):
                 self._generated[argtypes] = self._build(argtypes)
             return self._generated[argtypes]
 
+    def readable(self, argtypes: tuple[types.Type, ...]) -> Any:
+        """What the front end reads when a derivative is differentiated again."""
+        transform = self.transform.readable()
+        with options(math=self.math):
+            return (self if transform == self.transform else derivative(self.primal, transform)).generated(argtypes)
+
     def _build(self, argtypes: tuple[types.Type, ...]) -> Any:
         inner = argtypes[len(self.transform.leading) :]
         try:
-            made = self.transform.generate(self.primal, inner)
+            with options(math=self.math):
+                made = self.transform.generate(self.primal, inner)
         except errors.NumbaError as error:
             own = jitgrad_cause(error)
             if own is not None:
@@ -334,17 +372,19 @@ class Derivative(_Releasing):
             "uuid": str(self._uuid),
             "primal": byname.Reference(self.primal),
             "transform": self.transform,
+            "math": self.math,
             "can_compile": self._can_compile,
             "signatures": signatures,
         }
 
     @classmethod
-    def _rebuild(cls, uuid, primal, transform, can_compile, signatures):
+    def _rebuild(cls, uuid, primal, transform, math, can_compile, signatures):
         try:
             return cls._memo[uuid]
         except KeyError:
             pass
-        self = derivative(primal, transform)
+        with options(math=math):
+            self = derivative(primal, transform)
         if self._MemoMixin__uuid is None:
             self._set_uuid(uuid)
         for signature in signatures:
@@ -356,7 +396,7 @@ class Derivative(_Releasing):
         return f"<{self.transform.prefix} of {self.primal.py_func.__qualname__} at {id(self):#x}>"  # names its type
 
 
-def _target_options(primal: Dispatcher) -> dict[str, Any]:
+def _target_options(primal: Dispatcher, parallel: bool) -> dict[str, Any]:
     """Options of the generated code.
 
     ``error_model="numpy"``: Python's division check keeps loops from vectorising, and a derivative must not
@@ -366,7 +406,13 @@ def _target_options(primal: Dispatcher) -> dict[str, Any]:
     for name in ("fastmath", "boundscheck"):
         if primal.targetoptions.get(name) is not None:
             options[name] = primal.targetoptions[name]
+    if parallel or primal.targetoptions.get("parallel"):
+        # loops that were written as `prange`, and nothing else: array expressions would take long to compile
+        options["parallel"] = ParallelOptions(dict.fromkeys(_OTHER_PARALLELISM, False))
     return options
+
+
+_OTHER_PARALLELISM = ("comprehension", "reduction", "inplace_binop", "setitem", "numpy", "stencil", "fusion")
 
 
 def _stub(primal: Any, transform: Transform) -> Any:
@@ -486,4 +532,5 @@ def derivative(fn: Any, transform: Any) -> Derivative:
         from jitgrad.backend.engine import transform_for
 
         transform = transform_for(transform)
-    return once(primal, transform, lambda: Derivative(primal, transform))
+    math = current_math()
+    return once(primal, (transform, math), lambda: Derivative(primal, transform, math))

@@ -14,9 +14,10 @@ import numba
 from numba.core import types, utils
 
 from jitgrad.backend import checks, digest, linecode
-from jitgrad.backend.dispatcher import Transform, once
+from jitgrad.backend.dispatcher import Transform, derivative, once
 from jitgrad.backend.structure import is_complex, leaves, positions
 from jitgrad.errors import ArgumentError
+from jitgrad.settings import current_math
 from jitgrad.transforms.request import JvpRequest, VjpRequest
 
 
@@ -25,16 +26,16 @@ def _read(primal: Any, argtypes: tuple[types.Type, ...], request: Any) -> Any:
     signature, name = utils.pysignature(primal.py_func), primal.__name__
     checks.check_arguments(name, signature, argtypes, request.wrt)
     checks.check_outs(name, signature, argtypes, request.outs)
-    return read(primal, argtypes)
+    return read(primal, argtypes, forward=isinstance(request, JvpRequest))
 
 
-def read(primal: Any, argtypes: tuple[types.Type, ...]) -> Any:
+def read(primal: Any, argtypes: tuple[types.Type, ...], *, forward: bool = False) -> Any:
     """The program of `primal`; of a function with a rule of its own, a program that calls it."""
     from jitgrad import frontend, rules
     from jitgrad.optimize import optimize
 
-    program = frontend.read(primal if rules.lookup(primal) is None else calling(primal), argtypes)
-    return optimize(program)
+    program = frontend.read(primal if rules.lookup(primal) is None else calling(primal), argtypes, forward=forward)
+    return optimize(program, kernels=current_math() == "fast")
 
 
 def calling(primal: Any) -> Any:
@@ -77,9 +78,17 @@ def _around(primal: Any, body: Callable[[str, Callable[[int], str]], list[str]])
 
 @dataclass(frozen=True)
 class Forward(Transform):
-    """``jvp_f(tangents, *args) -> (out, out_dot)``."""
+    """``jvp_f(tangents, *args) -> (out, out_dot)``.
+
+    Attributes
+    ----------
+    request : JvpRequest
+    one_by_one : bool
+        Take the directions of a request for several one after the other: what the front end reads of it.
+    """
 
     request: JvpRequest
+    one_by_one: bool = False
 
     prefix: ClassVar[str] = "jvp"
     leading: ClassVar[tuple[str, ...]] = ("tangents",)
@@ -87,13 +96,22 @@ class Forward(Transform):
     def floats(self):
         return self.request.wrt
 
+    def readable(self):
+        return replace(self, one_by_one=True) if self.request.width > 1 else self
+
     def generate(self, primal, argtypes):
         from jitgrad.transforms import forward
 
         program = _read(primal, argtypes, self.request)
         if not self.request.outs and not self.request.inplace:
             checks.check_float_result(primal.__name__, program.result.type)
-        return forward.emit(program, self.request)
+        if not self.one_by_one:
+            try:
+                return forward.emit(program, self.request)
+            except forward.Unsuitable:
+                pass
+        single = derivative(primal, Forward(replace(self.request, width=1)))
+        return forward.directions.emit(program, self.request, single)
 
 
 @dataclass(frozen=True)

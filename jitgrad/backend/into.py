@@ -1,7 +1,8 @@
-"""``g.into(out, *args)``: the gradient written into arrays that the caller keeps.
+"""``D.into(out, *args)``: the result of a derivative written into arrays that the caller keeps.
 
-Where arguments hold real numbers and arrays of them the reverse sweep collects the gradient in those arrays
-itself, without allocating any. Otherwise the generated function calls the gradient and copies its arrays.
+`Into` is for gradients: where arguments hold real numbers and arrays of them the reverse sweep collects the gradient
+in those arrays itself, without allocating any. `CopyInto` is for everything else: the generated function calls the
+derivative and copies what it returns.
 """
 
 from __future__ import annotations
@@ -9,31 +10,42 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from numba import njit
 from numba.core import types, utils
 
 from jitgrad.backend import checks
 from jitgrad.backend.dispatcher import Transform, derivative
-from jitgrad.backend.structure import is_float, leaves, positions
+from jitgrad.backend.structure import leaves, positions
 from jitgrad.backend.writer import Writer
 from jitgrad.errors import ArgumentError
-from jitgrad.runtime.arrays import put_number
 from jitgrad.transforms.request import Generated
 
 
-@njit(error_model="numpy")
-def copy_into(out, gradient):
-    """``out[...] = gradient``, for equal shapes."""
-    if out.shape != gradient.shape:
-        raise ValueError("the array for a gradient must have the shape of the argument")
-    flat, k = out.flat, 0
-    for v in gradient.flat:
-        flat[k] = v
-        k += 1
+class Written(Transform):
+    """A transform that writes its result into given arrays; it has no such form of its own."""
+
+    def into(self):
+        raise ArgumentError("this derivative writes into given arrays already; into is for the one that returns them")
 
 
 @dataclass(frozen=True)
-class Into(Transform):
+class CopyInto(Written):
+    """``<derivative>_into_f(out, *args)``: calls the derivative, copies its result, returns nothing."""
+
+    inner: Transform
+
+    def __post_init__(self):
+        object.__setattr__(self, "prefix", f"{self.inner.prefix}_into")
+        object.__setattr__(self, "leading", ("out", *self.inner.leading))
+
+    def floats(self):
+        return self.inner.floats()
+
+    def generate(self, primal, argtypes):
+        return copying(self, primal, self.inner)
+
+
+@dataclass(frozen=True)
+class Into(Written):
     """``grad_into_f(out, *args)``; returns the value for `value_and_grad`, else nothing."""
 
     gradient: Any  # the `Reverse` that computes it
@@ -46,31 +58,21 @@ class Into(Transform):
 
     def generate(self, primal, argtypes):
         request = self.gradient.request
-        signature = utils.pysignature(primal.py_func)
-        checks.check_arguments(primal.__name__, signature, argtypes, request.wrt)
+        checks.check_arguments(primal.__name__, utils.pysignature(primal.py_func), argtypes, request.wrt)
         if request.has_aux:
             raise ArgumentError("into does not return auxiliary data; take has_aux=True away")
-        call = positions(signature, argtypes)
-        if not request.outs and all(_is_plain(leaf) for k in request.wrt for leaf in leaves(call[k][1])):
+        if self.collects(primal, argtypes):
             from jitgrad.transforms import reverse
 
             program = self.gradient.read(primal, argtypes, request)
             return reverse.emit(program, replace(request, into=True))
-        writer = Writer({})
-        names = ["*" * (p.kind == p.VAR_POSITIONAL) + writer.fresh(p.name) for p in signature.parameters.values()]
-        out, found = writer.fresh("out"), writer.fresh("found")
-        name = f"grad_into_{primal.__name__}"
-        name = name if name.isidentifier() else "grad_into"
-        inner = writer.use(derivative(primal, self.gradient), "gradient")
-        with writer.indented(f"def {name}({', '.join([out, *names])}):"):
-            writer.line(f"{found} = {inner}({', '.join(names)})")
-            part = f"{found}[1]" if request.value else found
-            for i, k in enumerate(request.wrt):
-                at = "" if request.single else f"[{i}]"
-                _copy(writer, call[k][1], out + at, part + at)
-            if request.value:
-                writer.line(f"return {found}[0]")
-        return Generated(writer.source(), writer.namespace, name)
+        return copying(self, primal, self.gradient, value=request.value)
+
+    def collects(self, primal: Any, argtypes: tuple[types.Type, ...]) -> bool:
+        """Whether the reverse sweep collects the gradient in the given arrays itself."""
+        request = self.gradient.request
+        call = positions(utils.pysignature(primal.py_func), argtypes)
+        return not request.outs and all(_is_plain(leaf) for k in request.wrt for leaf in leaves(call[k][1]))
 
 
 def _is_plain(ty: types.Type) -> bool:
@@ -79,11 +81,29 @@ def _is_plain(ty: types.Type) -> bool:
     return not isinstance(element, types.Complex) and not isinstance(ty, (types.List, types.ListType, types.Record))
 
 
-def _copy(writer: Writer, ty: types.Type, out: str, found: str) -> None:
-    if isinstance(ty, types.BaseTuple):
-        for k, item in enumerate(ty):
-            _copy(writer, item, f"{out}[{k}]", f"{found}[{k}]")
-    elif isinstance(ty, types.Array):
-        writer.line(f"{writer.use(copy_into, 'copy_into')}({out}, {found})")
-    elif is_float(ty):
-        writer.line(f"{writer.use(put_number, 'put_number')}({out}, {found})")
+def copying(transform: Transform, primal: Any, inner: Transform, *, value: bool = False) -> Generated:
+    """A function that calls the derivative `inner` and copies what it returns into ``out``.
+
+    With `value` the derivative returns ``(value, result)``; the function returns the value and copies the rest.
+    """
+    from jitgrad.runtime.assign import assign
+
+    writer = Writer({})
+    leading, names = header(writer, transform, primal)
+    name = f"{transform.prefix}_{primal.__name__}"
+    name = name if name.isidentifier() else transform.prefix
+    found = writer.fresh("found")
+    call = writer.use(derivative(primal, inner), inner.prefix)
+    copy = writer.use(assign, "assign")
+    with writer.indented(f"def {name}({', '.join([*leading, *names])}):"):
+        writer.line(f"{found} = {call}({', '.join([*leading[1:], *names])})")
+        writer.line(f"{copy}({leading[0]}, {found}{'[1]' * value})")
+        writer.line(f"return {found}[0]" if value else "return None")
+    return Generated(writer.source(), writer.namespace, name)
+
+
+def header(writer: Writer, transform: Transform, primal: Any) -> tuple[list[str], list[str]]:
+    """The names of the leading parameters and of those of the primal, ``*args`` with its star."""
+    parameters = utils.pysignature(primal.py_func).parameters.values()
+    names = ["*" * (p.kind == p.VAR_POSITIONAL) + writer.fresh(p.name) for p in parameters]
+    return [writer.fresh(n) for n in transform.leading], names

@@ -41,6 +41,10 @@ class Writer:
         Globals of the generated function; filled by `use`.
     """
 
+    # In functions with parallel loops Numba (`parfor_lowering.legalize_names_with_typemap`) calls the second value of
+    # a variable x `x_1`, and fails where there is another variable of that name: there new names are x1, x2, ...
+    legalised = False
+
     def __init__(self, namespace: dict[str, Any] | None = None):
         self.namespace: dict[str, Any] = {} if namespace is None else namespace
         self.text = Text()
@@ -55,9 +59,11 @@ class Writer:
         base = re.sub(r"\W", "_", hint.split(".")[0].lstrip("$")) or "t"
         if base[0].isdigit():
             base = "t" + base
+        if self.legalised:
+            base = re.sub(r"(_\d+)+$", "", base) or "t"
         name, k = base, 1
         while name in self._taken:
-            name, k = f"{base}_{k}", k + 1
+            name, k = f"{base}{k}" if self.legalised else f"{base}_{k}", k + 1
         self._taken.add(name)
         return name
 
@@ -161,7 +167,8 @@ class Writer:
                 text = text if _is_none(lo) else f"{np_}.maximum({text}, {n(lo)})"
                 return text if _is_none(hi) else f"{np_}.minimum({text}, {n(hi)})"
             case ir.Call():
-                return f"{self.use(op.fn, getattr(op.fn, '__name__', 'fn'))}({self.arguments(op)})"
+                hint = str(getattr(op.fn, "__jitgrad_hint__", None) or getattr(op.fn, "__name__", "fn"))
+                return f"{self.use(op.fn, hint)}({self.arguments(op)})"
             case ir.CallValue():
                 return f"{n(op.callee)}({self.arguments(op)})"
             case ir.Method():

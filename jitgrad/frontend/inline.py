@@ -199,5 +199,5 @@ def _precise_type(value: ir.Value) -> types.Type:
 
 def function_to_read(fn: Any, argtypes: tuple) -> Any:
     """The Python function whose body is what calls of `fn` run."""
-    generated = getattr(fn, "generated", None)
-    return generated(tuple(argtypes)) if callable(generated) else fn.py_func
+    readable = getattr(fn, "readable", None)
+    return readable(tuple(argtypes)) if callable(readable) else fn.py_func

@@ -323,21 +323,30 @@ class StatementReader:
         return item
 
     def get_item(self, base: ir.Value, index: ir.Value, type_: types.Type) -> ir.Value:
-        """``base[index]``; an item of a tuple built in place is that item."""
-        if (
-            isinstance(base.type, types.BaseTuple)
-            and isinstance(index, ir.Literal)
-            and isinstance(index.value, (int, slice))
-        ):
+        """``base[index]``; an item of a tuple built in place is that item, a part of a tuple one of its items."""
+        at = self._fixed_position(index) if isinstance(base.type, types.BaseTuple) else None
+        if at is not None:
             built = self.producers.get(base)
+            if isinstance(at, slice):
+                picked = range(*at.indices(len(base.type)))
+                items = [self.get_item(base, literal(k), base.type[k]) for k in picked]
+                return self.emit(ir.BuildTuple(self.new(type_), items))
             if isinstance(built, ir.BuildTuple):
-                items = built.items[index.value]
-                if isinstance(items, list):
-                    return self.emit(ir.BuildTuple(self.new(type_), items))
-                return self.cast(items, type_)
+                return self.cast(built.items[at], type_)
             if isinstance(base, ir.Literal):
-                return literal(base.value[index.value], type_)
+                return literal(base.value[at], type_)
         return self.emit(ir.GetItem(self.new(type_), base, self.index(base, index)))
+
+    def _fixed_position(self, index: ir.Value) -> int | slice | None:
+        """The number or slice that an index always is."""
+        item = self._index_item(index)
+        if isinstance(item, ir.Slice):
+            parts = (item.start, item.stop, item.step)
+            if all(part is None or isinstance(part, ir.Literal) for part in parts):
+                return slice(*(part.value if isinstance(part, ir.Literal) else None for part in parts))
+        elif isinstance(item, ir.Literal) and isinstance(item.value, int):
+            return item.value
+        return None
 
     def _unpack(self, value: ir.Value, count: int, type_: types.Type) -> ir.Value:
         """``a, b = value``."""

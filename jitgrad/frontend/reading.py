@@ -25,6 +25,7 @@ def read(
     *,
     options: dict[str, Any] | None = None,
     has_rule: Callable[[Any], bool] | None = None,
+    forward: bool = False,
 ) -> ir.Program:
     """The Program of `fn` for `argtypes`.
 
@@ -39,6 +40,8 @@ def read(
     has_rule : callable, optional
         ``has_rule(fn)``: whether calls of `fn` (a function or a `MethodReference`) are kept as calls.
         By default those with a derivative rule are.
+    forward : bool
+        For forward mode, which looks into functions whose rule is for the backward sweep only.
 
     Returns
     -------
@@ -49,7 +52,8 @@ def read(
         dispatcher = fn
         python_function = function_to_read(fn, tuple(argtypes))
         given = {name: fn.targetoptions[name] for name in OPTIONS if name in fn.targetoptions}
-    inliner = Inliner(_read_python, rule_of if has_rule is None else lambda fn: has_rule(fn) or None)
+    find = _rule_in_forward_mode if forward else rule_of
+    inliner = Inliner(_read_python, find if has_rule is None else lambda fn: has_rule(fn) or None)
     program = _read_python(python_function, tuple(argtypes), inliner, dispatcher)
     fuse(program, inliner)
     program.options = given | (options or {})
@@ -65,6 +69,10 @@ def _read_python(
     finally:
         inliner.in_progress.pop()
     simplify(program)
+    if dispatcher is None or not dispatcher.targetoptions.get("parallel"):
+        for op in ir.walk(program.body):  # without the option `prange` is `range`, also where the function is inlined
+            if isinstance(op, ir.Loop):
+                op.parallel = False
     return program
 
 
@@ -73,3 +81,8 @@ def rule_of(fn: Any) -> Any:
     if isinstance(fn, MethodReference):
         return rules.lookup_method(fn.name, fn.obj_type)
     return rules.lookup(fn)
+
+
+def _rule_in_forward_mode(fn: Any) -> Any:
+    rule = rule_of(fn)
+    return None if getattr(rule, "reverse_only", False) else rule

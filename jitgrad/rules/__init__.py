@@ -27,7 +27,7 @@ from jitgrad.runtime.kernels import namespace as kernels_namespace
 
 _DOMAINS = (
     "arithmetic", "elementwise", "special", "reductions", "statistics", "shapes", "joining", "allocation", "indexing",
-    "interpolation", "products", "linalg", "decompositions", "singular", "random",
+    "interpolation", "products", "linalg", "decompositions", "singular", "random", "fastmath",
 )  # fmt: skip
 for _domain in _DOMAINS:
     import_module(f"{__name__}.{_domain}")

@@ -6,14 +6,17 @@ contribution per item, also for items without a derivative (those are not read).
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from numba.core import types as nbtypes
 
 from jitgrad.rules.registry import ArrayRule, Choose, register
-from jitgrad.rules.shapes import sum_to_shape
+from jitgrad.rules.shapes import copy_vectors, sum_to_shape
 from jitgrad.rules.support import generated, is_array, is_none, is_number, split_shape, takes_array
 from jitgrad.runtime.arrays import copy, copy_pull
 from jitgrad.runtime.kernels import compiled
+from jitgrad.runtime.vectors import empty_like, wide, zero_of
 
 
 @compiled
@@ -282,6 +285,40 @@ def _array_tangent(types):
     return copy if is_array(t) else _asarray_push if is_number(t) else _array_push
 
 
+def _fill(t, text, at, depth):
+    """Lines that store the vectors in a list or tuple into ``out``."""
+    pad = "    " * depth
+    index = ", ".join(at)
+    if is_number(t):
+        return [f"{pad}out[{index}] = {text if isinstance(t, nbtypes.Float) else 'zero'}"]
+    if isinstance(t, nbtypes.BaseTuple):
+        parts = [_fill(item, f"{text}[{k}]", [*at, str(k)], depth) for k, item in enumerate(t.types)]
+        return [line for part in parts for line in part]
+    i = f"i{len(at)}"
+    return [f"{pad}for {i} in range(len({text})):", *_fill(t.dtype, f"{text}[{i}]", [*at, i], depth + 1)]
+
+
+def _array_vectors(types):
+    t, out = _source(types), types["out"]
+    if is_array(t) or is_number(t):
+        return copy_vectors if is_array(t) and t.dtype == out.dtype else None
+    lengths = ", ".join(f"len(dot{'[0]' * level})" for level in range(_depth(t)))
+    head = ["def array_vectors(dot):", "    zero = zero_of(dot)", f"    out = empty_like(np.empty(({lengths},)), zero)"]
+    source = "\n".join([*head, *_fill(t, "dot", [], 1), "    return out", ""])
+    return _wide(source) if all(leaf == out.dtype for leaf in _floats(t)) else None
+
+
+@functools.cache
+def _wide(source):
+    return wide(generated("array_vectors", source, zero_of=zero_of, empty_like=empty_like).py_func)
+
+
+def _floats(t):
+    """The types of the floats in lists and tuples."""
+    items = t.types if isinstance(t, nbtypes.BaseTuple) else (t.dtype,) if not is_number(t) else ()
+    return [t] if isinstance(t, nbtypes.Float) else [leaf for item in items for leaf in _floats(item)]
+
+
 def _buildable(types):
     t = _source(types)
     return is_array(t) or _depth(t) is not None
@@ -298,6 +335,7 @@ register(
         params="object, dtype=None",
         when=_buildable,
         push={"object": Choose(_array_tangent)},
+        push_vectors={"object": Choose(_array_vectors)},
         pull={"object": _array_pull("object")},
         cases=_LISTS,
     )
@@ -308,6 +346,7 @@ register(
         params="a, dtype=None",
         when=_buildable,
         push={"a": Choose(_array_tangent)},
+        push_vectors={"a": Choose(_array_vectors)},
         pull={"a": _array_pull("a")},
         cases=(_LISTS[0],),
         view=lambda t: takes_array(t) and (is_none(t.get("dtype")) or t["a"].dtype == t["out"].dtype),

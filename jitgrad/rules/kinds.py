@@ -47,7 +47,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numba.core import types as nbtypes
@@ -109,6 +109,8 @@ class Rule:
         since ``out`` is the result.
     note : str
         What the generated documentation says about this row.
+    reverse_only : bool
+        Forward mode looks into the function, as if there were no rule.
     """
 
     functions: tuple = ()
@@ -116,6 +118,8 @@ class Rule:
     attributes: tuple[str, ...] = ()
     params: Any = ""
     note: str = ""
+
+    reverse_only: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
@@ -430,6 +434,9 @@ class ArrayRule(Rule):
     push, pull : dict
         Parameter name -> njit function or `Choose`. A key of `pull` may name several parameters,
         ``"a, b"``: that function returns a tuple, for rules where the pullbacks share work.
+    push_vectors : dict
+        As `push`, for tangents in several directions at once (`runtime.vectors`). A parameter without one, or whose
+        `Choose` returns None, is pushed in one direction after the other.
     view : bool or callable
         The result shares memory with the first parameter: tangents and shadows are made by applying
         the same function to the tangent or shadow. ``view(types) -> bool`` where it depends on types.
@@ -444,6 +451,7 @@ class ArrayRule(Rule):
 
     push: dict[str, Any] = field(default_factory=dict)
     pull: dict[str, Any] = field(default_factory=dict)
+    push_vectors: dict[str, Any] = field(default_factory=dict)
     view: bool | Callable[[dict[str, Any]], bool] = False
     when: Callable[[dict[str, Any]], bool] | None = None
     otherwise: Any = None
@@ -468,6 +476,10 @@ class ArrayRule(Rule):
     def pushforward(self, param: str, types: dict[str, Any]) -> tuple[Any, tuple[str, ...]] | None:
         """``(function, needs)`` with ``function(dot, *needs)``, or None where the derivative is zero."""
         return _resolve(self.push.get(param), types)
+
+    def pushforward_vectors(self, param: str, types: dict[str, Any]) -> tuple[Any, tuple[str, ...]] | None:
+        """As `pushforward`, for several directions at once; None where there is no such function."""
+        return _resolve(self.push_vectors.get(param), types)
 
     def pullback(self, param: str, types: dict[str, Any]) -> tuple[Any, tuple[str, ...]] | None:
         """``(function, needs)`` with ``function(ct, *needs)``, or None where the derivative is zero."""

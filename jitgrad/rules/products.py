@@ -13,6 +13,7 @@ from jitgrad.rules.registry import ArrayRule, Choose, register
 from jitgrad.rules.support import generated, is_array, is_complex, is_none
 from jitgrad.runtime.arrays import flat
 from jitgrad.runtime.kernels import compiled
+from jitgrad.runtime.vectors import empty_like, numbers, vector, vectors, wide, zero_of
 
 # ----- dot, by ranks -------------------------------------------------------------------------------
 # Rank of a, rank of b, parameter -> body of the pullback. The names `a` and `b` are read only where the
@@ -35,11 +36,11 @@ _PULL = {
     (2, 2, "a"): "return conj(np.dot(conj(C(ct)), DENSE(b).T))",
     (2, 2, "b"): "return conj(np.dot(DENSE(a).T, conj(C(ct))))",
 }
-_OTHER = {"a": "b", "b": "a"}
+_b = {"a": "b", "b": "a"}
 
 
 def _dot_pull(param):
-    other = _OTHER[param]
+    other = _b[param]
 
     def choose(types):
         body = _PULL[types["a"].ndim, types["b"].ndim, param]
@@ -84,6 +85,52 @@ def _dot_into(a, b, out_):
     return out_
 
 
+# ----- dot of tangents in several directions: arrays of vectors ------------------------------------------
+
+
+@wide
+def _dot_vectors_a(dot, b):
+    """The sum over the last axis of the vectors in `dot` times numbers."""
+    d, w = np.ascontiguousarray(dot), np.ascontiguousarray(b)
+    if dot.ndim == 1 and b.ndim == 1:
+        out = zero_of(d)
+        for j in range(d.size):
+            out = out + d[j] * w[j]
+        return out
+    if dot.ndim == 1:
+        return vectors(np.dot(w.T, numbers(d)), zero_of(d))
+    if b.ndim == 1:
+        column = empty_like(np.empty(d.shape[0]), zero_of(d))
+        for i in range(d.shape[0]):
+            total = zero_of(d)
+            for j in range(w.size):
+                total = total + d[i, j] * w[j]
+            column[i] = total
+        return column
+    rows = empty_like(np.empty((d.shape[0], w.shape[1])), zero_of(d))
+    out_rows, d_rows = numbers(rows), numbers(d)
+    for i in range(d.shape[0]):
+        out_rows[i] = np.dot(w.T, d_rows[i])
+    return rows
+
+
+@wide
+def _dot_vectors_b(dot, a):
+    """One product of matrices: the directions are further columns."""
+    d, w = np.ascontiguousarray(dot), np.ascontiguousarray(a)
+    n = numbers(d)
+    if dot.ndim == 1 and a.ndim == 1:
+        return vector(np.dot(w, n), zero_of(d))
+    if dot.ndim == 1:
+        return vectors(np.dot(w, n), zero_of(d))
+    product = np.dot(w, n.reshape((n.shape[0], n.shape[1] * n.shape[2])))
+    return vectors(product.reshape(w.shape[:-1] + (n.shape[1], n.shape[2])), zero_of(d))
+
+
+def _real(function):
+    return Choose(lambda types: function if types["a"].dtype == types["b"].dtype else None)
+
+
 def _pair(*shapes):
     return tuple(lambda rng, s=s: tuple(rng.normal(size=shape) for shape in s) for s in shapes)
 
@@ -104,6 +151,7 @@ register(
         otherwise=_dot_into,
         push={"a": _loose("b", _dot_push_a, _dot_push_a_any), "b": _loose("a", _dot_push_b, _dot_push_b_any)},
         pull={"a": _dot_pull("a"), "b": _dot_pull("b")},
+        push_vectors={"a": _real(_dot_vectors_a), "b": _real(_dot_vectors_b)},
         cases=(
             *_pair(*_SHAPES, ((0,), (0,)), ((1, 1), (1, 1)), ((2, 0), (0, 3))),
             *_complex_pair(*_SHAPES),

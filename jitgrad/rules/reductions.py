@@ -14,6 +14,7 @@ from jitgrad.rules.registry import ArrayRule, Choose, RewriteRule, ZeroRule, reg
 from jitgrad.rules.support import identity, is_array, is_none, split_shape, takes_array
 from jitgrad.runtime.arrays import flat
 from jitgrad.runtime.kernels import compiled, ratio0
+from jitgrad.runtime.vectors import wide, zero_of
 
 VECTORS = (
     lambda rng: (rng.normal(size=5),),
@@ -98,6 +99,19 @@ def _sum_pull(types):
     return _sum_axes_pull if isinstance(axis, nbtypes.BaseTuple) else _sum_axis_pull
 
 
+@wide
+def _sum_all_vectors(dot):
+    total = zero_of(dot)
+    for at in np.ndindex(dot.shape):
+        total = total + dot[at]
+    return total
+
+
+def _sum_vectors(types):
+    whole = is_array(types["a"]) and is_none(types.get("axis")) and is_none(types.get("dtype"))
+    return _sum_all_vectors if whole else None
+
+
 def _sum_tangent(types):
     if not is_array(types["a"]):
         return identity
@@ -113,6 +127,7 @@ register(
         params="a, axis=None, dtype=None",
         push={"a": Choose(_sum_tangent)},
         pull={"a": Choose(_sum_pull)},
+        push_vectors={"a": Choose(_sum_vectors)},
         cases=(
             *VECTORS,
             *EMPTY,
@@ -370,6 +385,11 @@ def _mean_push(dot):
     return np.mean(dot)
 
 
+@wide
+def _mean_vectors(dot):
+    return _sum_all_vectors(dot) / dot.size
+
+
 @compiled
 def _mean_pull(ct, a_shape, a_dtype):
     out = np.empty(a_shape, a_dtype)
@@ -476,6 +496,7 @@ register(
         when=takes_array,
         push={"a": _mean_push},
         pull={"a": _mean_pull},
+        push_vectors={"a": _mean_vectors},
         cases=_MOMENTS + ZERO_D,
     )
 )

@@ -20,6 +20,7 @@ from jitgrad.rules.support import (
 )
 from jitgrad.runtime.arrays import copy, copy_pull, flat
 from jitgrad.runtime.kernels import compiled
+from jitgrad.runtime.vectors import wide
 
 
 def _axes(*shapes):
@@ -102,6 +103,11 @@ for _fn, _layout in ((np.ascontiguousarray, "C"), (np.asfortranarray, "F")):
 # ----- copies and casts ----------------------------------------------------------------------------
 
 
+@wide
+def copy_vectors(dot):
+    return dot.copy()
+
+
 @compiled
 def _astype_push(dot, out_dtype):
     return dot.astype(out_dtype)
@@ -131,6 +137,7 @@ register(
         when=takes_array,
         push={"a": copy},
         pull={"a": copy_pull},
+        push_vectors={"a": copy_vectors},
         cases=_ANY,
     )
 )

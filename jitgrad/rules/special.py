@@ -10,11 +10,11 @@ from jitgrad.rules.arithmetic import LINE, scalar, unary
 from jitgrad.rules.registry import RefusedRule, register
 from jitgrad.runtime import kernels
 
-_TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
+TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 _AROUND_POLES = ((0.3,), (1.0,), (1.4616321449683622,), (2.0,), (7.5,), (30.0,), (-0.5,), (-1.5,), (-3.7,))
 
-unary(math.erf, partial=f"{_TWO_OVER_SQRT_PI!r} * np.exp(-(x * x))", reference="erf(x)")
-unary(math.erfc, partial=f"-{_TWO_OVER_SQRT_PI!r} * np.exp(-(x * x))", reference="erfc(x)", points=(*LINE, (5.0,)))
+unary(math.erf, partial=f"{TWO_OVER_SQRT_PI!r} * np.exp(-(x * x))", reference="erf(x)")
+unary(math.erfc, partial=f"-{TWO_OVER_SQRT_PI!r} * np.exp(-(x * x))", reference="erfc(x)", points=(*LINE, (5.0,)))
 unary(math.gamma, partial="out * digamma(x)", reference="gamma(x)", singular=True, points=_AROUND_POLES)
 unary(
     math.lgamma,

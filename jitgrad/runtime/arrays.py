@@ -22,7 +22,15 @@ def flat(a):
     return np.ascontiguousarray(a).reshape(a.size)
 
 
-@njit(error_model="numpy")  # not a `helper`, for which the method is this function (`direct.METHODS`)
+# Not a `helper`, for which the method is this function (`direct.METHODS`). Never called from Python, which has no
+# arrays of vectors (`runtime.vectors`).
+@njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def copied(dot):
+    """What stands for ``dot.copy()`` where that is a call."""
+    return dot.copy()
+
+
+@helper
 def copy(dot):
     """The same numbers in a new C-contiguous array."""
     return dot.copy()
@@ -38,7 +46,7 @@ def copy_pull(ct):
 def put_number(out, number):
     """Write a number into an array of size one."""
     if out.size != 1:
-        raise ValueError("the array for the gradient of a number must have size 1")
+        raise ValueError("the array to write a number into must have size 1")
     out.flat[0] = number
 
 

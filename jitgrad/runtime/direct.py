@@ -308,6 +308,7 @@ DIRECT: dict[Any, Callable[..., tuple[types.Type | None, Callable]]] = {
     np.empty_like: _allocating(_like, _shape_of_array, zeroed=False),
     np.zeros_like: _allocating(_vector_like, _shape_of_array, zeroed=True),
     np.copy: _copy,
+    arrays.copied: _copy_c,
     arrays.copy: _copy_c,
     arrays.copy_pull: _copy_c,
     arrays.flat: _flat,
@@ -321,6 +322,6 @@ DIRECT: dict[Any, Callable[..., tuple[types.Type | None, Callable]]] = {
     kernels.div0: _zero_first("fdiv"),
 }
 # The method of arrays, which other types have as well.
-METHODS = {"copy": arrays.copy}
+METHODS = {"copy": arrays.copied}
 # Under fastmath these would be flagged like all arithmetic around them, and the test for zero optimised away.
 EXACT = (kernels.mul0, kernels.div0)

@@ -296,5 +296,8 @@ def ldexp1(n):
 
 
 def namespace() -> dict:
-    """The names that partial texts may use: every helper here, ``math`` and ``np``."""
-    return {name: obj for name, obj in globals().items() if hasattr(obj, "py_func")} | {"math": math, "np": np}
+    """The names that partial texts may use: every helper here, ``math``, ``np`` and ``fastmath``."""
+    from jitgrad import fastmath  # where code is generated, not where it comes from the disk cache
+
+    helpers = {name: obj for name, obj in globals().items() if hasattr(obj, "py_func")}
+    return helpers | {"math": math, "np": np, "fastmath": fastmath}

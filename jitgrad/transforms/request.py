@@ -19,11 +19,15 @@ class JvpRequest:
     inplace : bool
         Write tangents where the primal writes its arguments (calls of one generated function by
         another); otherwise the tangents that are passed in are only read.
+    width : int
+        How many directions at once. More than one adds a last axis of this length to every tangent: of a number
+        it is an array.
     """
 
     wrt: tuple[int, ...]
     outs: tuple[int, ...] | None = None
     inplace: bool = False
+    width: int = 1
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,39 @@ def test_integer_and_array_arguments():
     assert jg.jvp(lambda x: f(x, 3), (x,), (np.ones(2),))[1] == 150.0
 
 
+@both
+def test_one_value_for_two_parameters(make):
+    f = make()
+    assert jg.grad(lambda x: f(x, x))(2.0) == 12.0  # three times 2 x
+    assert jg.jvp(lambda x: f(x, x), (2.0,), (1.0,))[1] == 12.0
+
+
+Pair = namedtuple("Pair", "x y")
+
+
+def test_named_tuples():
+    @jg.custom_vjp
+    def f(p):
+        return Pair(p.x * p.y, p.y)
+
+    f.defvjp(lambda p: (f(p), p), lambda p, ct: (Pair(ct.x * p.y, ct.x * p.x + ct.y),))
+    assert jg.grad(lambda p: f(p).x)(Pair(2.0, 5.0)) == Pair(5.0, 2.0)
+    assert jg.grad(lambda p: f(p)[1] + f(p).x)(Pair(2.0, 5.0)) == Pair(5.0, 3.0)
+
+
+def test_a_tuple_whose_array_is_overwritten_afterwards():
+    f = jg.custom_vjp(lambda p: p[0][0] ** 2)
+    f.defvjp(lambda p: (f(p), p[0]), lambda x, ct: ((np.array([2.0 * ct * x[0]]),),))
+
+    @njit
+    def caller(p):
+        y = f(p)
+        p[0][0] = 7.0
+        return y
+
+    np.testing.assert_array_equal(jg.grad(caller)((np.array([3.0]),))[0], [6.0])
+
+
 def test_a_rule_that_was_not_set():
     f = jg.custom_jvp(lambda x: x)
     with pytest.raises(jg.NoRuleError, match="custom_jvp without a rule; set one with .*defjvp"):

@@ -11,15 +11,18 @@ import pytest
 import jitgrad as jg
 
 MODULES = [
-    "api.checking", "api.custom", "api.jacobians", "api.source", "api.transforms", "backend.digest",
-    "tape.compiled.cache", "tape.custom", "tape.forward", "tape.gradient_tape", "tape.graph", "tape.tensor",
+    "api.batching", "api.checking", "api.checkpointing", "api.custom", "api.jacobians", "api.pushforward",
+    "api.repeating", "api.source", "api.transforms", "backend.digest", "fastmath", "implicit.equations",
+    "native.cfunction", "native.prototype", "settings", "sparse.colouring", "sparse.detection", "sparse.patterns",
+    "tape.compiled.cache", "tape.custom", "tape.forward",
+    "tape.gradient_tape", "tape.graph", "tape.tensor",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
     module = importlib.import_module(f"jitgrad.{name}")
-    names = {"np": np, **{n: getattr(jg, n) for n in jg.__all__}}
+    names = {"np": np, "fastmath": jg.fastmath, **{n: getattr(jg, n) for n in jg.__all__}}
     results = doctest.testmod(module, extraglobs=names)
     assert results.attempted > 0
     assert results.failed == 0

@@ -163,8 +163,10 @@ def test_into():
     assert number[0] == 9.0
     with pytest.raises(ValueError, match="shape of the argument"):
         jg.grad(product_loop).into(np.zeros(2), X)
-    with pytest.raises(jg.ArgumentError, match="only what grad and value_and_grad return"):
-        jg.jacobian(product_loop).into(out, X)
+    with pytest.raises(ValueError, match="overlaps an argument"):
+        jg.grad(product_loop).into(X, X)
+    with pytest.raises(jg.ArgumentError, match="writes into given arrays already"):
+        jg.grad(product_loop).into.into
 
 
 # ----- jvp -----------------------------------------------------------------------------------------

@@ -280,6 +280,11 @@ def tuples(x):
     return t[-1] + t[1:3][0] + e + len(t) + v + k + x.shape[0]
 
 
+def parts_of_tuple(t):
+    first, second = t[1:3]
+    return first * t[::-2][1] + len(t[2:2]) - second * t[-1:][0] + t[:1][0]
+
+
 def named_tuples(p):
     q = Pair(p.right, left_of(p))
     return Pair(q.left + q[1], (q.right, p[0]))
@@ -483,6 +488,7 @@ FEATURES = [
     (item_after_the_loop, X), (while_continue, 30, X), (while_continue, 5, X), (while_true_many_exits, X),
     (for_that_always_leaves, X), (for_that_always_leaves, X[:0]), (iterations, X, M), (comprehensions, X, 3),
     (growing_list, 9), (lists, X), (typed_list, X), (dictionaries, X), (sets, 4), (index_iterators, M), (tuples, X),
+    (parts_of_tuple, (0.5, 2.0, -1.5, 3.0)),
     (named_tuples, Pair(1.0, 2.5)), (unpacks_array, X), (calls, X), (star_call, X), (recursion, 5), (closures, X),
     (function_argument, helper, factorial, 3.0), (functions_in_tuple, 0.5), (string_flags, 2.0, "double"),
     (string_flags, 2.0, "triple"), (none_default, 2.0), (none_default, 2.0, 1.0), (none_default, 2.0, None, 3.0),

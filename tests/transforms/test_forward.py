@@ -88,7 +88,7 @@ def test_source_of_a_loop():
             energy_dot = np.zeros_like(energy)
             for i in range(steps):
                 t = (-9.81) / length
-                t_1_dot = theta_dot * np.cos(theta)
+                t_1_dot = theta_dot * fastmath.cos(theta)
                 t_1 = math.sin(theta)
                 force_dot = t_1_dot * t
                 force = t * t_1

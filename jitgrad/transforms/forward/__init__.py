@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from jitgrad.transforms.forward import directions
 from jitgrad.transforms.forward.function import emit
+from jitgrad.transforms.forward.vectors import Unsuitable, suitable
 
-__all__ = ["emit"]
+__all__ = ["Unsuitable", "directions", "emit", "suitable"]

@@ -33,20 +33,8 @@ def emit(e: Emitter, op: ir.Op, rule: rules.ArrayRule) -> None:
     read = {e.name(v) for value in bound.values() for v in flat(value) if not isinstance(v, ir.Literal)}
     target = e.writer.fresh(f"{out}_new") if out in read else out
     e.line(f"{target} = {e.expression(op)}", op.loc)
-    terms = []
-    for param, value in bound.items():
-        if not any(e.active(v) for v in flat(value)):
-            continue
-        if not rule.differentiable(param):
-            raise NoRuleError(
-                f"no derivative rule for {rule.name} with respect to `{param}` at {where(op.loc)}; register one with "
-                "jitgrad.custom_jvp or mark the argument with jitgrad.stop_gradient"
-            )
-        found = rule.pushforward(param, kinds)
-        if found is not None:
-            fn, needs = found
-            args = [_dot(e, value), *(need(e, name, bound, kinds, target) for name in needs)]
-            terms.append(f"{e.use(fn, fn.__name__.lstrip('_'))}({', '.join(args)})")
+    whole = e.algebra.function(e, rule, bound, kinds, target)
+    terms = _contributions(e, op, rule, bound, kinds, target) if whole is None else [whole]
     dot = e.dot(result)
     scalar = structure.kind(result.type) == structure.SCALAR
     if not terms:
@@ -64,6 +52,27 @@ def emit(e: Emitter, op: ir.Op, rule: rules.ArrayRule) -> None:
         e.line(f"{out} = {target}")
 
 
+def _contributions(
+    e: Emitter, op: ir.Op, rule: rules.ArrayRule, bound: dict[str, Any], kinds: dict[str, Any], target: str
+) -> list[str]:
+    """What each active argument adds to the tangent."""
+    terms = []
+    for param, value in bound.items():
+        if not any(e.active(v) for v in flat(value)):
+            continue
+        if not rule.differentiable(param):
+            raise NoRuleError(
+                f"no derivative rule for {rule.name} with respect to `{param}` at {where(op.loc)}; register one with "
+                "jitgrad.custom_jvp or mark the argument with jitgrad.stop_gradient"
+            )
+        found = e.algebra.pushforward(rule, param, kinds)
+        if found is not None:
+            fn, needs = found
+            wanted = [need(e, name, bound, kinds, target) for name in needs]
+            terms.append(e.algebra.push(e, fn, tangent(e, value), wanted))
+    return terms
+
+
 def _accumulate(e: Emitter, dot: str, term: str, ty: types.Type) -> None:
     if isinstance(ty, types.BaseTuple):
         more = e.writer.fresh("more")
@@ -73,7 +82,7 @@ def _accumulate(e: Emitter, dot: str, term: str, ty: types.Type) -> None:
         ]
         e.line(f"{dot} = {zeros.build(e, ty, parts)}")
     else:
-        e.line(f"{dot} += {term}")
+        e.line(e.algebra.accumulate(e, dot, term))
 
 
 def flat(value: Any) -> list[ir.Value]:
@@ -83,9 +92,10 @@ def flat(value: Any) -> list[ir.Value]:
     return list(value) if isinstance(value, tuple) else [value]
 
 
-def _dot(e: Emitter, value: Any) -> str:
+def tangent(e: Emitter, value: Any) -> str:
+    """The tangent of one bound argument: zero where it has none, a tuple for a star parameter."""
     if isinstance(value, tuple):
-        return zeros.build(e, types.Tuple([]), [_dot(e, v) for v in value])
+        return zeros.build(e, types.Tuple([]), [tangent(e, v) for v in value])
     return e.dot(value) if e.active(value) else zeros.zero(e, value)
 
 
@@ -139,11 +149,11 @@ def allocate(e: Emitter, op: ir.Op, rule: rules.AllocRule) -> None:
         return
     bound = effects.binding(op, rule)
     fill = bound.get(rule.fill) if rule.fill else None
-    out, numpy = e.name(result), e.use(np, "np")
+    out, ty = e.name(result), structure.strip(result.type)
     if isinstance(fill, ir.Value) and e.active(fill):
-        e.line(f"{e.dot(result)} = {numpy}.full_like({out}, {e.dot(fill)})")
+        e.line(f"{e.dot(result)} = {e.algebra.full_like(e, out, ty, e.dot(fill))}")
     else:
-        e.line(f"{e.dot(result)} = {numpy}.zeros_like({out})")
+        e.line(f"{e.dot(result)} = {e.algebra.zeros_like(e, out, ty)}")
 
 
 def mutate(e: Emitter, op: ir.Op, rule: rules.MutatingRule) -> None:
@@ -161,7 +171,7 @@ def mutate(e: Emitter, op: ir.Op, rule: rules.MutatingRule) -> None:
         case "fill" | "fill_diagonal" | "itemset" | "copyto" | "put":
             spots = [v for v in others if structure.kind(v.type) is not None or v is others[-1]]
             value = spots[-1]
-            tangent = e.dot(value) if e.active(value) else zeros.scalar_zero(e, structure.strip(target.type).dtype)
+            tangent = e.dot(value) if e.active(value) else e.algebra.zero(e, structure.strip(target.type).dtype)
             args = [dot if v is target else tangent if v is value else e.name(v) for v in op.operands]
             if isinstance(op, ir.Method):
                 e.line(f"{args[0]}.{op.name}({', '.join(args[1:])})", op.loc)

@@ -162,15 +162,13 @@ def no_rule(op: ir.Op, rule: Any = None) -> NoRuleError | UnsupportedError:
 
 def _dispatcher(e: Emitter, op: ir.Call) -> None:
     """A call of an njit function that is not inlined (a recursive one): by its own derivative."""
-    from jitgrad.transforms.forward import nested
-
     wrt = tuple(k for k, v in enumerate(op.args) if e.active(v))
     if op.kwargs or op.vararg is not None:
         raise UnsupportedError(
             f"the recursive call of `{op.fn.__name__}` at {where(op.loc)} uses keyword or star arguments; "
             "pass them by position"
         )
-    derivative = nested.callee(op.fn, wrt)
+    derivative = e.algebra.callee(op.fn, wrt)
     tangents = zeros.build(e, types.Tuple([]), [e.dot(op.args[k]) for k in wrt])
     args = ", ".join([tangents, *(e.name(v) for v in op.args)])
     text = f"{e.use(derivative, f'jvp_{op.fn.__name__}')}({args})"

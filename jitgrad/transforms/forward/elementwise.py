@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-import numpy as np
 from numba.core import types
 
 from jitgrad.analysis import structure
 from jitgrad.frontend.maps import write_allocation, write_shape
 from jitgrad.program import ir
 from jitgrad.runtime.shapes import check_broadcast
-from jitgrad.transforms.forward import zeros
 
 if TYPE_CHECKING:
     from jitgrad.transforms.forward.emitter import Emitter
@@ -26,14 +24,14 @@ def emit(e: Emitter, op: ir.Map) -> None:
     lengths = write_shape(e.writer, op)
     write_allocation(e.writer, out, result, lengths)
     if active:
-        e.line(f"{e.dot(op.result)} = {e.use(np, 'np')}.empty_like({out})")
+        e.line(f"{e.dot(op.result)} = {e.algebra.empty_like(e, out, result)}")
     with nest(e, lengths, [v for v in op.inputs if is_array(v)], result.layout) as at:
         for value, param in zip(op.inputs, op.params, strict=True):
             _element(e, value, param, at)
         e.block(op.body)
         e.line(f"{out}[{at.index}] = {e.name(op.output)}")
         if active:
-            dot = e.dot(op.output) if e.active(op.output) else zeros.scalar_zero(e, op.output.type)
+            dot = e.dot(op.output) if e.active(op.output) else e.algebra.zero(e, op.output.type)
             e.line(f"{e.dot(op.result)}[{at.index}] = {dot}")
 
 

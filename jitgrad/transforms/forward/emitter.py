@@ -16,7 +16,8 @@ from jitgrad.backend.writer import BINARY
 from jitgrad.frontend.maps import scalar_expression
 from jitgrad.program import ir
 from jitgrad.transforms.common import placeholder
-from jitgrad.transforms.forward import algebra, zeros
+from jitgrad.transforms.forward import algebra, parallel, zeros
+from jitgrad.transforms.forward.tangents import Numbers
 from jitgrad.transforms.forward.writer import DualWriter
 
 
@@ -31,16 +32,27 @@ class Emitter:
         Names of the rules used, in order (values are not used).
     handlers : dict
         Operation class -> function of ``(emitter, op)``, for operations without blocks.
+    algebra : Numbers
+        What a tangent is.
     """
 
-    def __init__(self, program: ir.Program, activity: Activity, writer: DualWriter, handlers: dict[type, Callable]):
+    def __init__(
+        self,
+        program: ir.Program,
+        activity: Activity,
+        writer: DualWriter,
+        handlers: dict[type, Callable],
+        kind: Numbers | None = None,
+    ):
         self.program = program
         self.activity = activity
         self.writer = writer
         self.handlers = handlers
+        self.algebra = kind or Numbers()
         self.rules: dict[str, None] = {}
         self.marks: dict[ir.Value, bool] = {}  # activity of values that the emitter itself made
         self.producers: dict[ir.Value, ir.Op] = {}
+        self.within = False  # a loop that is written in parallel
         self.indices: list[str] = []  # index variables of loop nests, outermost first
 
     # ----- texts -------------------------------------------------------------------------------
@@ -164,9 +176,7 @@ class Emitter:
                 if text is not None:
                     moves.append((self.name(target), text))
                     if self.active(target):
-                        is_scalar = structure.kind(target.type) == structure.SCALAR
-                        dot = zeros.scalar_zero(self, target.type) if is_scalar else text
-                        moves.append((self.dot(target), dot))
+                        moves.append((self.dot(target), zeros.zero_like(self, text, target.type)))
                 continue
             moves.append((self.name(target), self.name(source)))
             if self.active(target):
@@ -177,6 +187,10 @@ class Emitter:
 
     def _loop(self, op: ir.Loop) -> None:
         self.copies(zip(op.params, op.inits, strict=True), begin=True)
+        if parallel.runs(self, op):
+            parallel.loop(self, op)
+            self.copies(zip(op.outs, op.params, strict=True))
+            return
         index = self.name(op.index)
         if op.trips is not None:
             self.line(f"{self.name(op.trips)} = 0")

@@ -14,6 +14,8 @@ from jitgrad.program import ir
 from jitgrad.runtime.shapes import overlap
 from jitgrad.transforms.forward import calls, elementwise, memory, zeros
 from jitgrad.transforms.forward.emitter import Emitter
+from jitgrad.transforms.forward.tangents import Numbers
+from jitgrad.transforms.forward.vectors import Vectors
 from jitgrad.transforms.forward.writer import DualWriter
 from jitgrad.transforms.refusals import refuse
 from jitgrad.transforms.request import Generated, JvpRequest
@@ -40,31 +42,37 @@ HANDLERS: dict[type, Callable[..., Any]] = {
 }
 
 
-def emit(program: ir.Program, request: JvpRequest) -> Generated:
+def emit(program: ir.Program, request: JvpRequest, kind: Numbers | None = None) -> Generated:
     """Generate ``jvp_f(tangents, *args) -> (out, out_dot)``.
 
     Parameters
     ----------
     program : Program
     request : JvpRequest
+    kind : Numbers, optional
+        What a tangent is; by default what the width of the request says.
 
     Raises
     ------
     NoRuleError, UnsupportedError
         Where an operation that takes part in the derivative has none.
+    Unsuitable
+        Where this program's tangents cannot be of this kind.
     """
     inplace = request.inplace
     activity = Activity(program, request.wrt, request.outs, inplace)
     refuse(program, activity)
     outs = positions(program, request.outs or ())
     writer = DualWriter(Variables(program, keep=[param for param, _ in outs]))
-    e = Emitter(program, activity, writer, HANDLERS)
+    e = Emitter(program, activity, writer, HANDLERS, kind or tangents_of(request))
+    e.algebra.check(program, activity)
 
     parameters = [writer.reserve(name) for name in program.signature.parameters]
     for value, name in zip(program.params, parameters, strict=True):
         writer.alias(value, name)
+    writer.legalised = bool(program.options.get("parallel"))
     tangents = writer.fresh("tangents")
-    name = writer.fresh(f"jvp_{program.name}")
+    name = writer.fresh(f"{e.algebra.prefix}_{program.name}")
     for helper in rules.kernels_namespace():
         writer.keep_free(helper)
     with writer.indented(f"def {name}({', '.join([tangents, *_signature(e)])}):"):
@@ -74,6 +82,11 @@ def emit(program: ir.Program, request: JvpRequest) -> Generated:
         e.block(program.body)
         _leave(e, outs)
     return Generated(writer.source(), writer.namespace, name, tuple(e.rules))
+
+
+def tangents_of(request: JvpRequest) -> Numbers:
+    """The kind of tangent that a request asks for."""
+    return Numbers() if request.width == 1 else Vectors(request.width)
 
 
 def _signature(e: Emitter) -> list[str]:
@@ -151,14 +164,17 @@ def _leave(e: Emitter, outs: list[tuple[ir.Value, int | None]]) -> None:
     """Return the results and their tangents."""
     result = e.program.result
     if not outs:
-        e.line(f"return ({e.name(result)}, {memory.part(e, result)})")
+        e.line(f"return ({e.name(result)}, {zeros.returned(e, memory.part(e, result), result.type)})")
         return
     values, dots = [], []
     if not (isinstance(result, ir.Literal) and result.value is None):
         values.append(e.name(result))
-        dots.append(memory.part(e, result))
+        dots.append(zeros.returned(e, memory.part(e, result), result.type))
     for param, k in outs:
         suffix = "" if k is None else f"[{k}]"
         values.append(e.name(param) + suffix)
-        dots.append(memory.part(e, param) + suffix if e.active(param) else zeros.zero_like(e, values[-1], param.type))
+        ty = structure.strip(param.type)
+        ty = ty if k is None else ty.types[k]
+        dot = memory.part(e, param) + suffix if e.active(param) else zeros.zero_like(e, values[-1], ty)
+        dots.append(zeros.returned(e, dot, ty))
     e.line(f"return ({', '.join(values)},), ({', '.join(dots)},)")

@@ -68,7 +68,7 @@ def _stored(e: Emitter, op: ir.SetItem) -> str:
         return zeros.zero(e, op.value) if whole else zeros.zero(e, op.value, base.dtype)
     if structure.kind(op.value.type) == structure.RECORD:
         return zeros.zero(e, op.value)
-    return zeros.scalar_zero(e, getattr(base, "dtype", types.float64))
+    return e.algebra.zero(e, getattr(base, "dtype", types.float64))
 
 
 def _is_integer_field(op: ir.SetItem) -> bool:
@@ -147,10 +147,7 @@ def build_opaque(e: Emitter, op: ir.BuildMap | ir.BuildSet) -> None:
 def cast(e: Emitter, op: ir.Cast) -> None:
     if e.active(op.result):
         source = e.dot(op.operand) if e.active(op.operand) else zeros.zero(e, op.operand, op.result.type)
-        if isinstance(structure.strip(op.result.type), types.Complex) and isinstance(
-            structure.strip(op.operand.type), types.Float
-        ):
-            source = f"complex({source})"
+        source = e.algebra.cast(e, source, structure.strip(op.operand.type), structure.strip(op.result.type))
         if source != e.dot(op.result):
             e.line(f"{e.dot(op.result)} = {source}", op.loc)
     e.primal(op)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numba.core import types
-
 from jitgrad import rules
 from jitgrad.analysis import structure
 from jitgrad.program import ir
+from jitgrad.rules.kernels import with_kernels
 from jitgrad.transforms.forward import algebra, zeros
 
 if TYPE_CHECKING:
@@ -35,16 +33,16 @@ def emit(e: Emitter, op: ir.Op, rule: rules.ScalarRule) -> None:
         e.primal(op)
         e.line(f"{dot} = {zeros.zero(e, result)}")
     elif "out" not in reads:
-        e.assign(dot, _tangent(e, terms, bound, result), op.loc)
+        e.assign(dot, e.algebra.total(e, terms, list(bound.values()), result.type), op.loc)
         e.primal(op)
     elif out not in {e.name(bound[param]) for param in reads if param in bound}:
         e.primal(op)
-        e.assign(dot, _tangent(e, terms, bound, result))
+        e.assign(dot, e.algebra.total(e, terms, list(bound.values()), result.type))
     else:  # the result takes the variable of an operand that the tangent still reads
         new = e.writer.fresh(f"{out}_new")
         terms, _ = _terms(e, row, bound, result, new)
         e.line(f"{new} = {e.expression(op)}", op.loc)
-        e.assign(dot, _tangent(e, terms, bound, result))
+        e.assign(dot, e.algebra.total(e, terms, list(bound.values()), result.type))
         e.line(f"{out} = {new}")
 
 
@@ -59,8 +57,9 @@ def row_of(op: ir.Op, rule: rules.ScalarRule) -> tuple[rules.ScalarRule, dict[st
             args, kwargs = [op.base], {}
         case _:
             args, kwargs = op.operands, {}
-    row = rule.for_call([structure.strip(v.type) for v in (*args, *kwargs.values())])
-    return None if row is None else (row, row.bind(args, kwargs))
+    kinds = [structure.strip(v.type) for v in (*args, *kwargs.values())]
+    row = rule.for_call(kinds)
+    return None if row is None else (with_kernels(row, kinds), row.bind(args, kwargs))
 
 
 def constant(value: ir.Value) -> Any:
@@ -85,12 +84,12 @@ def _terms(
         if not e.active(value) or not row.differentiable(param):
             continue
         kernels = {name: e.use(_KERNELS[name], name) for name in kernels_in(row, param) if name not in names}
-        text = row.push_text(param, e.dot(value), kinds, {**kernels, **names}, literals)
+        text = e.algebra.term(row, param, e.dot(value), kinds, {**kernels, **names}, literals)
         if text is None or row.partial(param, literals=literals) == "0.0":
             continue
         text = _qualified(e, text)
         terms.append(rules.fill(text, hidden) if hidden else text)
-        reads |= row.needs(param, literals)
+        reads |= e.algebra.reads(row, param, literals)
     return terms, reads
 
 
@@ -106,23 +105,9 @@ def _qualified(e: Emitter, text: str) -> str:
     """`text` with helpers that products and literals brought in entered into the namespace."""
     names = algebra.names_read(text)
     renamed: dict[str, str] = {}
-    for name in ("mul0", "div0", "ratio0", "np", "math"):
+    for name in ("mul0", "div0", "ratio0", "np", "math", "fastmath"):
         if name in names and e.writer.namespace.get(name) is not _KERNELS[name]:
             used = e.use(_KERNELS[name], name)
             if used != name:
                 renamed[name] = used
     return rules.fill(text, renamed) if renamed else text
-
-
-def _tangent(e: Emitter, terms: list[str], bound: dict[str, ir.Value], result: ir.Value) -> str:
-    """The sum of the terms, converted where Numba would give it another type than the result's."""
-    text = algebra.total(terms)
-    ty = structure.strip(result.type)
-    operands = [structure.strip(v.type) for v in bound.values()]
-    single = types.float32, types.complex64
-    active = [structure.strip(v.type) for v in bound.values() if e.active(v)]
-    if isinstance(ty, types.Complex) and not any(isinstance(t, types.Complex) for t in active):
-        return f"{e.use(np, 'np')}.{'complex64' if ty in single else 'complex128'}({text})"
-    if ty in single and any(t not in single for t in operands):
-        return f"{e.use(np, 'np')}.{ty.name}({text})"
-    return text

@@ -15,18 +15,6 @@ if TYPE_CHECKING:
     from jitgrad.transforms.forward.emitter import Emitter
 
 
-def scalar_zero(e: Emitter, ty: types.Type) -> str:
-    """The text of a zero of a scalar type; 0.0 for what carries no derivative."""
-    match structure.strip(ty):
-        case types.Float(bitwidth=32):
-            return f"{e.use(np, 'np')}.float32(0.0)"
-        case types.Complex(bitwidth=64):
-            return f"{e.use(np, 'np')}.complex64(0.0)"
-        case types.Complex():
-            return "0j"
-    return "0.0"
-
-
 def zero(e: Emitter, value: ir.Value, ty: types.Type | None = None) -> str:
     """The text of a zero tangent for `value`; `ty` is the type of the variable that receives it.
 
@@ -34,7 +22,7 @@ def zero(e: Emitter, value: ir.Value, ty: types.Type | None = None) -> str:
     """
     ty = structure.strip(value.type if ty is None else ty)
     if isinstance(structure.strip(value.type), types.NoneType):
-        return "None" if structure.is_memory(ty) else scalar_zero(e, ty)
+        return "None" if structure.is_memory(ty) else e.algebra.zero(e, ty)
     return zero_like(e, e.name(value), ty)
 
 
@@ -43,9 +31,9 @@ def zero_like(e: Emitter, text: str, ty: types.Type) -> str:
     ty = structure.strip(ty)
     match structure.kind(ty):
         case structure.SCALAR | None:
-            return "None" if isinstance(ty, types.NoneType) else scalar_zero(e, ty)
+            return "None" if isinstance(ty, types.NoneType) else e.algebra.zero(e, ty)
         case structure.ARRAY:
-            return f"{e.use(np, 'np')}.zeros_like({text})"
+            return e.algebra.zeros_like(e, text, ty)
         case structure.RECORD:
             return f"{e.use(np, 'np')}.zeros(1, {e.use(ty.dtype, 'record')})[0]"
         case structure.TUPLE:
@@ -77,13 +65,25 @@ def passed(e: Emitter, text: str, ty: types.Type, copy: bool) -> str:
     With `copy`, memory is copied, so that the caller's tangent stays as it is.
     """
     ty = structure.strip(ty)
-    if structure.kind(ty) is None:
+    kind = structure.kind(ty)
+    if kind is None:
         return "None" if isinstance(ty, types.NoneType) else "0.0"
-    if copy:
-        return copy_of(e, text, ty)
-    if structure.kind(ty) == structure.TUPLE and not _plain(ty):
+    if kind == structure.TUPLE and (e.algebra.converts or not _plain(ty)):
         return build(e, ty, [passed(e, f"{text}[{k}]", item, copy) for k, item in enumerate(ty.types)])
-    return text
+    if e.algebra.converts and kind in (structure.SCALAR, structure.ARRAY):
+        text = e.algebra.enter(e, text, ty)
+    return copy_of(e, text, ty) if copy else text
+
+
+def returned(e: Emitter, text: str, ty: types.Type) -> str:
+    """The tangent `text` as the caller gets it."""
+    ty = structure.strip(ty)
+    kind = structure.kind(ty)
+    if not e.algebra.converts or kind is None:
+        return text
+    if kind == structure.TUPLE:
+        return build(e, ty, [returned(e, f"{text}[{k}]", item) for k, item in enumerate(ty.types)])
+    return e.algebra.leave(e, text, ty)
 
 
 def build(e: Emitter, ty: types.BaseTuple, parts: list[str]) -> str:

@@ -3,6 +3,7 @@
 ==============  ===============================================================================
 `sweep`         the state of one transform, and the order of work
 `control`       pullbacks of branches and loops
+`order`         which backward loops keep their natural order
 `arrays`        pullbacks of loads, stores and views
 `maps`          pullbacks of elementwise array expressions
 `calls`         pullbacks of operators and calls, from the rules

@@ -38,8 +38,13 @@ class Adjoints:
         return origin(Leaf(value, path), self._sweep.scopes)
 
     def name(self, value: ir.Value, path: tuple[int, ...] = ()) -> str:
-        """The variable of an adjoint, whether or not it has been set."""
+        """The variable of an adjoint, whether or not it has been set; in a parallel loop that of its chunk."""
         leaf = self.leaf(value, path)
+        name = self.own_name(leaf)
+        return name if self._sweep.region is None else self._sweep.region.name(leaf, name)
+
+    def own_name(self, leaf: Leaf) -> str:
+        """The variable that an adjoint is in where it is born."""
         if leaf not in self._names:
             self._names[leaf] = self._sweep.writer.fresh(f"{leaf.name}_bar")
         return self._names[leaf]
@@ -100,25 +105,32 @@ class Adjoints:
     def start(self, value: ir.Value, path: tuple[int, ...] = ()) -> str:
         """Make sure that the adjoint exists from the top of its block on, at zero; its name."""
         sweep, leaf = self._sweep, self.leaf(value, path)
-        name = self.name(value, path)
-        if leaf in self._set:
-            return name
-        self._set.add(leaf)
-        with sweep.writer.into(sweep.birth[sweep.scopes.home[leaf.value]]):
-            if lists.is_list(leaf.type):
-                sweep.writer.line(f"{name} = {lists.zeros(sweep, leaf.value)}")
-            elif (branch := self._picking(leaf)) is not None:
-                self._pick(branch, leaf.value)
-            elif leaf in sweep.given:
-                sweep.writer.line(f"{name} = {sweep.given[leaf]}")
-                sweep.writer.line(f"{name}.fill({self.zero(leaf.type.dtype)})")
-            elif not is_array(leaf.type):
-                sweep.writer.line(f"{name} = {self.zero(leaf.type)}")
-            elif (view := sweep.memory.view_of(leaf.value)) is not None and not leaf.path:
-                sweep.shadow_view(view)
-            else:
-                sweep.writer.line(f"{name} = {sweep.saved.zeros(leaf)}")
-        return name
+        if leaf not in self._set:
+            self._set.add(leaf)
+            region = sweep.region
+            if region is not None and region.outside(leaf):
+                sweep.region = None  # what is written now stands before the parallel loop
+            with sweep.writer.into(sweep.birth[sweep.scopes.home[leaf.value]]):
+                self._begin(leaf, self.own_name(leaf))
+            sweep.region = region
+        return self.name(value, path)
+
+    def _begin(self, leaf: Leaf, name: str) -> None:
+        """Write how an adjoint starts."""
+        sweep = self._sweep
+        if lists.is_list(leaf.type):
+            sweep.writer.line(f"{name} = {lists.zeros(sweep, leaf.value)}")
+        elif (branch := self._picking(leaf)) is not None:
+            self._pick(branch, leaf.value)
+        elif leaf in sweep.given:
+            sweep.writer.line(f"{name} = {sweep.given[leaf]}")
+            sweep.writer.line(f"{name}.fill({self.zero(leaf.type.dtype)})")
+        elif not is_array(leaf.type):
+            sweep.writer.line(f"{name} = {self.zero(leaf.type)}")
+        elif (view := sweep.memory.view_of(leaf.value)) is not None and not leaf.path:
+            sweep.shadow_view(view)
+        else:
+            sweep.writer.line(f"{name} = {sweep.saved.zeros(leaf)}")
 
     def _picking(self, leaf: Leaf) -> ir.If | None:
         """The branch that picks one of several written arrays which keep their own names, if `leaf` is such a pick."""

@@ -132,7 +132,7 @@ def _increment(sweep: Sweep, op: ir.SetItem) -> tuple[ir.Value, str] | None:
         sides.append((total.rhs, total.lhs, ""))
     for old, term, sign in sides:
         read = scopes.definition.get(old)
-        if not (isinstance(read, ir.GetItem) and read.base is op.base and _same_index(read.index, op.index)):
+        if not (isinstance(read, ir.GetItem) and read.base is op.base and same_index(read.index, op.index)):
             continue
         if len(scopes.uses[old]) != 1 or len(scopes.uses[op.value]) != 1:
             continue
@@ -147,7 +147,7 @@ def _increment(sweep: Sweep, op: ir.SetItem) -> tuple[ir.Value, str] | None:
     return None
 
 
-def _same_index(a: tuple[ir.IndexItem, ...], b: tuple[ir.IndexItem, ...]) -> bool:
+def same_index(a: tuple[ir.IndexItem, ...], b: tuple[ir.IndexItem, ...]) -> bool:
     def same(x: ir.IndexItem, y: ir.IndexItem) -> bool:
         if isinstance(x, ir.Literal) and isinstance(y, ir.Literal):
             return x.value == y.value

@@ -13,6 +13,7 @@ from jitgrad import rules
 from jitgrad.analysis import effects
 from jitgrad.errors import NoRuleError, where
 from jitgrad.program import ir
+from jitgrad.rules.kernels import with_kernels
 from jitgrad.rules.registry import function_name
 from jitgrad.transforms.reverse import lists, recursion
 from jitgrad.transforms.reverse.leaves import is_array, leaves, origin
@@ -115,6 +116,7 @@ def scalar(sweep: Sweep, op: ir.Op, rule: rules.ScalarRule) -> None:
     assert row is not None and ct is not None
     bound = row.bind(args, kwargs)
     operand_types = [v.type for v in bound.values()]
+    row = with_kernels(row, [*operand_types, result.type])
     literals = {k: v.value for k, v in bound.items() if isinstance(v, ir.Literal)}
     for param, operand in bound.items():
         if not sweep.is_active(operand) or not row.differentiable(param):
@@ -146,17 +148,16 @@ def array(sweep: Sweep, op: ir.Op, rule: rules.ArrayRule) -> None:
         texts = [_argument(sweep, op, bound, need) for need in needs]
         name = sweep.writer.use(fn, getattr(fn, "__name__", "pull"))
         text = f"{name}({', '.join([ct, *texts])})"
-        targets = [(bound[p], leaf.path) for p in params for leaf in leaves(bound[p]) if sweep.active(leaf)]
         if len(params) == 1 and not isinstance(bound[params[0]].type, types.BaseTuple):
             sweep.adjoints.add(bound[params[0]], text, fresh=fresh)
             continue
         parts = sweep.writer.fresh("parts")
         sweep.writer.line(f"{parts} = {text}", op.loc)
         for k, param in enumerate(params):
-            for value, path in targets:
-                if value is bound[param]:
-                    at = (*((k,) if len(params) > 1 else ()), *path)
-                    sweep.adjoints.add(value, sweep.path_text(parts, at), path, fresh=fresh)
+            for leaf in leaves(bound[param]):
+                if sweep.active(leaf):
+                    at = (*((k,) if len(params) > 1 else ()), *leaf.path)
+                    sweep.adjoints.add(bound[param], sweep.path_text(parts, at), leaf.path, fresh=fresh)
 
     missing = [p for p in active if p not in covered and rule.differentiable(p)]
     if missing:
@@ -172,7 +173,9 @@ def cotangent(sweep: Sweep, result: ir.Value) -> str:
     def build(typ: types.Type, path: tuple[int, ...]) -> str:
         if isinstance(typ, types.BaseTuple):
             items = typ.types if hasattr(typ, "types") else [typ.dtype] * len(typ)
-            return "(" + "".join(build(item, (*path, k)) + ", " for k, item in enumerate(items)).rstrip() + ")"
+            built = "(" + "".join(build(item, (*path, k)) + ", " for k, item in enumerate(items)).rstrip() + ")"
+            named = getattr(typ, "instance_class", None)
+            return built if named is None else f"{sweep.writer.use(named, named.__name__)}{built}"
         if sweep.adjoints.is_set(result, path):
             return sweep.adjoints.name(result, path)
         if isinstance(typ, types.Array):
@@ -185,7 +188,7 @@ def cotangent(sweep: Sweep, result: ir.Value) -> str:
 def _argument(sweep: Sweep, op: ir.Op, bound: dict[str, Any], need: str) -> str:
     """The text of something that a pullback function asks for by name."""
     if need == "out":
-        return _content(sweep, op.results[0], op)
+        return sweep.saved.need_content(op.results[0], op, place="after")
     if need in bound:
         value = bound[need]
         if isinstance(value, rules.Default):

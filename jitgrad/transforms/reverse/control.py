@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING
 
-from numba.core import types
-
 from jitgrad.analysis import carried
-from jitgrad.analysis.memory import written_values
 from jitgrad.program import ir
+from jitgrad.transforms.reverse import order, parallel
 from jitgrad.transforms.reverse.forward import ForwardSweep
 from jitgrad.transforms.reverse.leaves import Leaf, is_array, leaves
 
@@ -84,6 +81,10 @@ def loop(sweep: Sweep, op: ir.Loop) -> None:
     ]  # fmt: skip
     if not sweep.relevant(op.body) and not any(adjoints.is_set(op.outs[k], leaf.path) for k, leaf in active):
         return
+    independent = parallel.plan(sweep, op)
+    if independent is not None:
+        parallel.backward(sweep, op, independent)
+        return
     buffers: set[int] = set()  # arrays whose adjoints are handed around as buffers
     for k, leaf in active:
         if (
@@ -128,7 +129,7 @@ def loop(sweep: Sweep, op: ir.Loop) -> None:
             handed.append((incoming[k, leaf.path], name))
         for target, name in handed:
             writer.line(f"{target} = {name}")
-    if _ascending(sweep, op, active):
+    if order.ascending(sweep, op, active):
         suite.header = f"for {index} in range({trips}):"
     tape = sweep.saved.tapes.get(op)
     if tape is not None and tape.base is not None and tape.strips:
@@ -160,35 +161,3 @@ def _owned(op: ir.Loop, k: int, sweep: Sweep) -> bool:
 
 def _count(sweep: Sweep, op: ir.Loop, trips: str) -> str:
     return f"max({trips}, 0)" if op.count is not None and op.again is None else trips
-
-
-def _ascending(sweep: Sweep, op: ir.Loop, active: list) -> bool:
-    """Whether the order of iterations does not matter backwards, so that the natural one can be kept.
-
-    True where no adjoint is carried except through plain sums, adjoint memory is only added to, and what is
-    taped can be read in any order. To be asked once the body is written and its tape is known.
-    """
-    tape = sweep.saved.tapes.get(op)
-    if tape is not None and any(strip.cursor is not None for strip in tape.strips):
-        return False
-    for k, leaf in active:
-        if is_array(leaf.type) or not _is_sum(op, k, sweep):
-            return False
-    for inner in ir.walk(op.body):
-        if any(sweep.is_active(target) for target in written_values(inner)):
-            return False
-        if isinstance(inner, (ir.Call, ir.Method)) and any(isinstance(v.type, types.Array) for v in inner.operands):
-            return False
-    return not any(isinstance(inner, ir.Loop) for inner in ir.walk(op.body))
-
-
-def _is_sum(op: ir.Loop, k: int, sweep: Sweep) -> bool:
-    """Whether the carried scalar is only ever added to, so that its adjoint is the same all along."""
-    param, value = op.params[k], op.yields[k]
-    uses = sweep.scopes.uses.get(param, [])
-    if len(uses) != 1 or not isinstance(uses[0], ir.Binary) or sweep.scopes.uses.get(value) != [op]:
-        return False
-    use = uses[0]
-    if use.result is not value or use.fn not in (operator.add, operator.sub):
-        return False
-    return use.lhs is param if use.fn is operator.sub else use.lhs is not use.rhs

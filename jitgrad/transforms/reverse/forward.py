@@ -8,6 +8,8 @@ from jitgrad.analysis.scopes import Scope
 from jitgrad.program import ir
 from jitgrad.runtime import tape as runtime
 from jitgrad.transforms.common import parallel_assignment, write_map
+from jitgrad.transforms.reverse import parallel
+from jitgrad.transforms.reverse.ahead import ahead_of
 from jitgrad.transforms.reverse.leaves import is_array
 from jitgrad.transforms.reverse.saved import LoopTape, Strip
 
@@ -22,6 +24,8 @@ class ForwardSweep:
         self._sweep = sweep
         self._writer = sweep.writer
         self._saved = sweep.saved
+        self._inside = False  # a parallel loop
+        self._done: set[ir.Op] = set()  # kernels that ran ahead of their loop
 
     def run(self) -> None:
         """Write the whole forward sweep here."""
@@ -76,9 +80,12 @@ class ForwardSweep:
             for derived in self._saved.before.get(op, ()):
                 self._writer.line(f"{self._writer.name(derived.value)} = {derived.text}")
                 self._store(derived.value)
-            self._op(op)
-            for result in op.results:
-                self._store(result)
+            if op in self._done:
+                self._writer.line(f"{self._writer.name(op.results[0])} = {self._in_strip(op.results[0])}")
+            else:
+                self._op(op)
+                for result in op.results:
+                    self._store(result)
             self._after(op)
             if isinstance(op, ir.Raise):
                 break
@@ -129,20 +136,26 @@ class ForwardSweep:
             self._reserve_nests(op)
         if tape is not None and not self._saved.nest(op):
             self._reserve(op, tape)
+        if parallel.may_run(self._sweep, op) and not self._inside and parallel.tapes_apart(self._sweep, op):
+            self._inside = True
+            parallel.forward(self, self._sweep, op)
+            self._inside = False
+            self._advance(op, tape)
+            return
         index = writer.name(op.index)
         if op.trips is not None:
             writer.line(f"{writer.name(op.trips)} = 0")
         if op.count is None:
             writer.line(f"{index} = 0")
         header = "while True:" if op.count is None else f"for {index} in range({writer.name(op.count)}):"
+        self._run_ahead(op, header)
         with writer.indented(header, op.loc):
             if tape is not None and self._saved.full_count(op) is None:
                 position = self._sweep.positions[op]
                 for strip in tape.strips:
                     if strip.cursor is None:
                         writer.line(f"{strip.name} = {self._saved.grow()}({strip.name}, {position} + 1)")
-            self._start(self._sweep.scopes.of[op.body])
-            self._block(op.body)
+            self.iteration(op)
             parallel_assignment(writer, op.params, op.yields)
             if op.trips is not None:
                 writer.line(f"{writer.name(op.trips)} += 1")
@@ -151,6 +164,28 @@ class ForwardSweep:
             if op.again is not None:
                 with writer.indented(f"if not {writer.name(op.again)}:"):
                     writer.line("break")
+        self._advance(op, tape)
+
+    def _run_ahead(self, op: ir.Loop, header: str) -> None:
+        """Tape the kernels of a loop in one of their own, where that lets them vectorise."""
+        found = ahead_of(self._sweep, op)
+        if found is None:
+            return
+        with self._writer.indented(header, op.loc):
+            for inner in found.ops:
+                self._writer.statement(inner)
+            for kernel in found.kernels:
+                self._store(kernel.result)
+        self._done.update(found.kernels)
+
+    def iteration(self, op: ir.Loop) -> None:
+        """One iteration of a loop, but for what it hands on."""
+        self._start(self._sweep.scopes.of[op.body])
+        self._block(op.body)
+
+    def _advance(self, op: ir.Loop, tape: LoopTape | None) -> None:
+        """Move the running position of a nested loop's tape behind what the loop taped."""
+        writer = self._writer
         if tape is not None and tape.base is not None:
             if op.trips is not None:
                 trips = writer.name(op.trips)
@@ -187,4 +222,8 @@ class ForwardSweep:
             writer.line(f"{writer.use(runtime.store, 'store')}({strip.name}, {strip.cursor}, {name})")
             writer.line(f"{strip.cursor} += {name}.size")
         else:
-            writer.line(f"{strip.name}[{self._sweep.positions[loop]}] = {name}")
+            writer.line(f"{self._in_strip(value)} = {name}")
+
+    def _in_strip(self, value: ir.Value) -> str:
+        """The place of a number on the tape."""
+        return f"{self._saved.strips[value].name}[{self._sweep.positions[self._sweep.scopes.loop_of(value)]}]"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from numba.core import types
 
+from jitgrad.analysis import effects
 from jitgrad.analysis.scopes import Scopes
 from jitgrad.program import ir
 
@@ -85,7 +86,7 @@ def origin(leaf: Leaf, scopes: Scopes) -> Leaf:
                 leaf = Leaf(base, (k, *leaf.path))
             case ir.GetAttr(base=base) if isinstance(base.type, types.BaseNamedTuple):
                 leaf = Leaf(base, (base.type.fields.index(op.attr), *leaf.path))
-            case ir.Call() if isinstance(op.result.type, types.BaseNamedTuple) and leaf.path:
+            case ir.Call() if effects.is_namedtuple(op.fn) and leaf.path:
                 fields = op.result.type.fields
                 bound = dict(zip(fields, op.args, strict=False)) | op.kwargs
                 leaf = Leaf(bound[fields[leaf.path[0]]], leaf.path[1:])

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jitgrad.analysis.scopes import Scope
+from jitgrad.optimize.kernels import as_kernel, is_smooth
 from jitgrad.program import ir
+from jitgrad.settings import current_math
 from jitgrad.transforms.common import stretches
 from jitgrad.transforms.reverse import cheap
 from jitgrad.transforms.reverse.leaves import is_array
@@ -137,6 +139,8 @@ class Elements:
             return name
         for operand in inner.operands:
             sweep.saved.need(operand)
+        if current_math() != "libm" and is_smooth(op.body):
+            inner = as_kernel(inner)  # computed again for partials only
         with writer.into(sweep.head[home]):
             writer.statement(inner)
         return name

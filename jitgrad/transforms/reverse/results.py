@@ -11,7 +11,7 @@ from jitgrad.runtime.arrays import put_number
 from jitgrad.runtime.shapes import overlap
 from jitgrad.transforms.arguments import Argument, arguments, signature_text
 from jitgrad.transforms.request import Generated, VjpRequest
-from jitgrad.transforms.reverse import lists, replay
+from jitgrad.transforms.reverse import lists, parallel, replay
 from jitgrad.transforms.reverse.forward import ForwardSweep
 from jitgrad.transforms.reverse.leaves import Leaf, is_array, is_differentiable, leaves
 from jitgrad.transforms.reverse.sweep import Sweep
@@ -30,10 +30,25 @@ def emit(program: ir.Program, request: VjpRequest) -> Generated:
     Generated
         Source of ``grad_f(*args)`` or ``vjp_f(cotangent, *args)``; see `VjpRequest`.
     """
-    sweep = Sweep(program, request)
-    generated = _write(sweep)
+    sweep, generated = _sweeps(program, request)
     replays = replay.choose(sweep)
-    return _write(Sweep(program, request, replays)) if replays else generated
+    if replays:
+        sweep, generated = _sweeps(program, request, replays)
+    taped = sweep.saved.redundant()
+    return _sweeps(program, request, replays, taped)[1] if taped else generated
+
+
+def _sweeps(
+    program: ir.Program, request: VjpRequest, replays: dict | None = None, taped: frozenset[ir.Value] = frozenset()
+) -> tuple[Sweep, Generated]:
+    """A sweep and its text, with as many parallel loops as possible."""
+    serial: frozenset[ir.Loop] = frozenset()
+    while True:
+        sweep = Sweep(program, request, replays, serial, taped)
+        try:
+            return sweep, _write(sweep)
+        except parallel.Serial as found:
+            serial |= {found.loop}
 
 
 def _write(sweep: Sweep) -> Generated:
@@ -81,9 +96,19 @@ def _given(sweep: Sweep, call: list[Argument], out: str) -> list[tuple[Leaf, str
 def _use_given(sweep: Sweep, call: list[Argument], out: str) -> None:
     """Let the adjoints of array arguments be the caller's arrays."""
     writer = sweep.writer
+    read = [
+        sweep.path_text(writer.name(leaf.value), leaf.path)
+        for value in dict.fromkeys(argument.value for argument in call)
+        for leaf in leaves(value)
+        if is_array(leaf.type)
+    ]
     for leaf, text in _given(sweep, call, out):
         if is_array(leaf.type):
             value = sweep.path_text(writer.name(leaf.value), leaf.path)
+            for other in read:
+                with writer.indented(f"if {writer.use(overlap, 'overlap')}({text}, {other}):"):
+                    writer.line(f"raise ValueError('the array for the gradient of {leaf.name} overlaps an argument')")
+            read.append(text)
             with writer.indented(f"if {text}.shape != {value}.shape:"):
                 writer.line(
                     f"raise ValueError('the array for the gradient of {leaf.name} must have the shape of the argument')"

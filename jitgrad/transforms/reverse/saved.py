@@ -15,7 +15,7 @@ Strips are ordinary arrays, so that generated code can be differentiated again.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from numba.core import types
 
@@ -24,7 +24,7 @@ from jitgrad.errors import UnsupportedError, where
 from jitgrad.program import ir
 from jitgrad.runtime import tape
 from jitgrad.transforms.reverse import cheap
-from jitgrad.transforms.reverse.leaves import Leaf, is_array, origin
+from jitgrad.transforms.reverse.leaves import Leaf, is_array, leaves, origin
 
 if TYPE_CHECKING:
     from jitgrad.transforms.reverse.sweep import Sweep
@@ -97,7 +97,7 @@ class Saved:
     def _provide(self, value: ir.Value, home: Scope) -> str:
         sweep = self._sweep
         name = sweep.writer.name(value)
-        if value not in self.strips and self.derivable(value):
+        if value not in self.strips and self.recomputable(value):
             op = sweep.scopes.definition[value]
             for operand in op.operands:
                 self.need(operand)
@@ -129,16 +129,41 @@ class Saved:
             return f"{self._sweep.writer.use(made_by, made_by.__name__)}{text}"
         return text
 
-    def need_content(self, value: ir.Value, op: ir.Op) -> str:
-        """The text of an array with the content it had when `op` read it."""
+    def need_content(self, value: ir.Value, op: ir.Op, place: Literal["before", "after"] = "before") -> str:
+        """The text of an array with the content it had when `op` read it; "after": when `op` had made it."""
         sweep = self._sweep
+        if isinstance(value.type, types.BaseTuple):
+            return self._tuple_content(value, op, place)
         if not is_array(value.type) or isinstance(value, (ir.Literal, ir.Global)):
             return self.need(value)
         if not sweep.memory.written(value) or (self._at_hand(value) and sweep.memory.intact(op, value)):
             return self.need(value)
         # what is taped is copied anyway
         text = "{}.copy()" if sweep.live(sweep.scopes.at[op]) else "{}"
-        return self.need(self.derive(op, "before", f"{value.name}_saved", _contiguous(value.type), value, text))
+        return self.need(self.derive(op, place, f"{value.name}_saved", _contiguous(value.type), value, text))
+
+    def _tuple_content(self, value: ir.Value, op: ir.Op, place: Literal["before", "after"]) -> str:
+        """As `need_content`, for the arrays in a tuple."""
+        sweep = self._sweep
+        here, after = sweep.live(sweep.scopes.at[op]), None
+        if not isinstance(value, (ir.Literal, ir.Global)) and sweep.live(sweep.scopes.home[value]):
+            after = op
+        arrays = [leaf.path for leaf in leaves(value) if is_array(leaf.type)]
+        if not any(sweep.memory.part_written(value, path, after) for path in arrays):
+            return self.need(value)
+
+        def build(typ: types.Type, path: tuple[int, ...]) -> str:
+            if isinstance(typ, types.BaseTuple):
+                items = typ.types if hasattr(typ, "types") else [typ.dtype] * len(typ)
+                text = "(" + "".join(build(item, (*path, k)) + ", " for k, item in enumerate(items)).rstrip() + ")"
+                named = getattr(typ, "instance_class", None)
+                return text if named is None else f"{sweep.writer.use(named, named.__name__)}{text}"
+            text = sweep.path_text("{}", path)
+            kept = _contiguous(typ) if is_array(typ) else typ
+            hint = "_".join([value.name, *map(str, path), "saved"])
+            return self.need(self.derive(op, place, hint, kept, value, text + ".copy()" * (here and is_array(typ))))
+
+        return build(value.type, ())
 
     def _at_hand(self, value: ir.Value) -> bool:
         """Whether the backward sweep sees the memory of an array itself, not a copy made when it was born."""
@@ -209,9 +234,22 @@ class Saved:
     # ----- recomputing -------------------------------------------------------------------------
     def derivable(self, value: ir.Value) -> bool:
         """Whether a value can be computed again at the top of its backward block without new tape."""
-        sweep = self._sweep
-        if isinstance(value, (ir.Literal, ir.Global)) or value in self.strips:
+        if isinstance(value, (ir.Literal, ir.Global)) or value in self.strips or value in self._sweep.taped:
             return True
+        return self.recomputable(value)
+
+    def redundant(self) -> frozenset[ir.Value]:
+        """The numbers on the tape, if some of them can be computed from others; else none.
+
+        Whether a value is worth a strip is decided when it is asked for, and a later one may have made it derivable.
+        """
+        taped = frozenset(v for v in self.strips if v in self._sweep.scopes.definition and not is_array(v.type))
+        self._sweep.taped = taped
+        return taped if any(map(self.recomputable, taped)) else frozenset()
+
+    def recomputable(self, value: ir.Value) -> bool:
+        """Whether doing its operation again gives a value without new tape."""
+        sweep = self._sweep
         if isinstance(value, ir.Undefined):
             return False
         if sweep.live(sweep.scopes.home[value]) or cheap.is_index(value, sweep.scopes):

@@ -24,7 +24,7 @@ from jitgrad.errors import UnsupportedError, where
 from jitgrad.program import ir
 from jitgrad.transforms.refusals import refuse
 from jitgrad.transforms.request import VjpRequest
-from jitgrad.transforms.reverse import arrays, calls, control, lists, maps, replay
+from jitgrad.transforms.reverse import arrays, calls, control, lists, maps, parallel, replay
 from jitgrad.transforms.reverse.adjoints import Adjoints
 from jitgrad.transforms.reverse.leaves import Leaf, is_array, is_differentiable
 from jitgrad.transforms.reverse.saved import Saved
@@ -39,11 +39,24 @@ class Sweep:
         The block whose backward code is being written.
     replays : dict
         Loop -> the nest that its backward iterations run again.
+    serial : set
+        Parallel loops that must run serially after all.
+    taped : set
+        Numbers that a sweep before this one found it must tape.
+    region : Region or None
+        The parallel loop whose backward code is being written.
     head, birth : dict
         Scope -> the places at the top of its backward code where values are provided and adjoints start.
     """
 
-    def __init__(self, program: ir.Program, request: VjpRequest, replays: dict[ir.Loop, replay.Replay] | None = None):
+    def __init__(
+        self,
+        program: ir.Program,
+        request: VjpRequest,
+        replays: dict[ir.Loop, replay.Replay] | None = None,
+        serial: frozenset[ir.Loop] = frozenset(),
+        taped: frozenset[ir.Value] = frozenset(),
+    ):
         self.program = program
         self.request = request
         self.writer = Writer(dict(rules.kernels_namespace()))
@@ -52,6 +65,9 @@ class Sweep:
         self.activity = Activity(program, request.wrt, request.outs)
         refuse(program, self.activity)
         self.replays = replays or {}
+        self.serial = serial
+        self.taped = taped
+        self.region: parallel.Region | None = None
         refilled = {loop: found.roots for loop, found in self.replays.items()}
         self.memory = Memory(program, self.scopes, self.activity, refilled)
         self.extents = Extents(self.scopes)
@@ -70,6 +86,7 @@ class Sweep:
         """Parameters keep their names; what a loop carries around and out is one variable."""
         for param in self.program.params:
             self.writer.name(param)
+        self.writer.legalised = bool(self.program.options.get("parallel"))
         for op in ir.walk(self.program.body):
             if isinstance(op, ir.Loop):
                 for param, out in zip(op.params, op.outs, strict=True):

@@ -222,3 +222,12 @@ def test_into_allocates_nothing_but_the_wrapping_of_arguments():
     done = subprocess.run([sys.executable, "-c", ALLOCATIONS], capture_output=True, text=True, check=True)
     allocations, infos = map(int, done.stdout.split())
     assert allocations <= 20 * 4 and infos <= 20 * 4  # one small record for each of four arrays passed
+
+
+def test_parts_of_a_tuple_argument():
+    def f(t):
+        first, second = t[1:3]
+        return first * second * t[::-2][1] + t[:1][0] * t[-1:][0]
+
+    (gradient,) = in_python(generated(f, (0.5, 2.0, -1.5, 3.0), wrt=(0,)))((0.5, 2.0, -1.5, 3.0))
+    assert gradient == (3.0, 2.0 * 2.0 * -1.5, 2.0 * 2.0, 0.5)

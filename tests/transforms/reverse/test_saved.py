@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from tests.transforms.reverse.harness import Cases, some, source, sweep
+from tests.transforms.reverse.harness import Cases, check, some, source, sweep
 
 cases = Cases()
 
@@ -497,3 +497,16 @@ def test_derivable():
     state = sweep(f, 0.7, some(4))
     named = {v.name: v for v in state.scopes.definition}
     assert state.saved.derivable(named["y"]) and not state.saved.derivable(named["z"])
+
+
+def test_a_product_of_what_is_taped_anyway_is_not_taped():
+    def f(x, y):
+        s = 0.0
+        sign = 1.0
+        for i in range(x.size):
+            s += sign * x[i] * y[i] * y[i]
+            sign = -sign
+        return s
+
+    assert fresh_strips(source(f, some(5), some(5))) == ["tape_sign = np.empty(max(t, 0), np.float64)"]
+    check(f, some(5), some(5) + 1.0)

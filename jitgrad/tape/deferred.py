@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.tape.recording import NO_KWARGS, Node, Recording, leaf, tick
-from jitgrad.tape.signatures import OPAQUE, described, kept, signature
+from jitgrad.tape.signatures import OPAQUE, described, kept, layout, signature
 from jitgrad.tape.tensor import Tensor, Variable
 
 CREDIT, PRICE = 8, 4
@@ -136,7 +136,7 @@ def _edge(primitive: Any, args: Sequence[Any], kwargs: Mapping[str, Any], record
                     parts.append(("again", fresh.index(node)))
                 else:
                     array = arg._array
-                    parts.append((array.dtype, array.shape, array.flags.num, watched))
+                    parts.append((array.dtype, array.shape, layout(array), watched))
                     fresh.append(node)
             operands.append(arg)
         elif type(arg) is float:
@@ -261,7 +261,7 @@ def asked_of(
             ends.append(node.state.depth)
         else:
             ends.append(~recording.leaves[node] if node in recording.leaves else None)
-    ends += [(type(s), s.dtype, s.flags.num) for s in seeds]
+    ends += [(type(s), s.dtype, layout(s)) for s in seeds]
     return tuple(ends)
 
 

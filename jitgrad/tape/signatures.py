@@ -24,6 +24,14 @@ OPAQUE = object()
 """In a signature: something that cannot be told from other things of its kind."""
 
 
+_OWNDATA = 4  # NPY_ARRAY_OWNDATA
+
+
+def layout(array: Any) -> int:
+    """The flags of an array that compiled code depends on: not whose memory it is."""
+    return array.flags.num & ~_OWNDATA
+
+
 def signature(primitive: Any, args: tuple, kwargs: Mapping[str, Any], out: Any) -> tuple:
     """What tells a call from others whose backward sweep is another program; see `Node`."""
     if not vars(type(primitive)).get("traceable"):
@@ -58,7 +66,7 @@ def described(arg: Any, exact: bool = False) -> Any:
     if arg is None or kind in (int, bool, str) or isinstance(arg, (np.generic, np.dtype, type)):
         return kind, arg
     if kind is np.ndarray and not exact:
-        return kind, arg.dtype, arg.shape, arg.flags.num
+        return kind, arg.dtype, arg.shape, layout(arg)
     if kind in (tuple, list, slice):
         parts = [described(a, exact) for a in ((arg.start, arg.stop, arg.step) if kind is slice else arg)]
         return OPAQUE if OPAQUE in parts else (kind, *parts)

@@ -87,11 +87,12 @@ def test_like_another_array(array):
 
 @pytest.mark.parametrize("array", CONTIGUOUS + OTHERS)
 def test_copies(array):
-    copy_pull = arrays.copy_pull
+    copy, copy_pull = arrays.copy, arrays.copy_pull
     contiguous = any(array is a for a in CONTIGUOUS)
     written = contiguous and array.flags.c_contiguous
     compare(np.copy, lambda a: np.copy(a), array, written=contiguous)
-    compare(arrays.copy, lambda a: a.copy(), array, written=written)
+    compare(arrays.copied, lambda a: a.copy(), array, written=written)
+    compare(arrays.copy, lambda a: copy(a), array, written=written)
     compare(copy_pull, lambda a: copy_pull(a), array, written=written)
 
 

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from jitgrad.tape.recording import RELEASED, Node, Recording
-from jitgrad.tape.signatures import OPAQUE
+from jitgrad.tape.signatures import OPAQUE, layout
 from jitgrad.tape.tensor import Tensor
 
 LARGEST = 400
@@ -47,7 +47,7 @@ def key_of(
         if other is OPAQUE:
             return None
         described.append(other)
-    asked = [t.index for t in targets], [s.index for s in sources], [(type(s), s.dtype, s.flags.num) for s in seeds]
+    asked = [t.index for t in targets], [s.index for s in sources], [(type(s), s.dtype, layout(s)) for s in seeds]
     return code, tuple(described), *[tuple(a) for a in asked]
 
 
@@ -62,4 +62,4 @@ def _leaf(node: Node, recording: Recording, nodes: Sequence[Node], first: int) -
     if watched and node.since and node.since.get(recording, 0) > first:
         # operations before that took it for a constant
         watched = "since", sum(n.number < node.since[recording] for n in nodes)
-    return type(out), out.dtype, out.shape, out.flags.num, watched
+    return type(out), out.dtype, out.shape, layout(out), watched

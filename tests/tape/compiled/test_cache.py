@@ -119,7 +119,7 @@ def test_compiled_programs_keep_nothing():
         assert known()
         gc.collect()
         assert [k() for k in kept] == [None] * 3
-        assert node.out is None and node.args == ()
+        assert node.args == () and node.out == y.numpy() == 3.0  # only what the caller holds
 
 
 def test_what_is_remembered_is_bounded(monkeypatch):

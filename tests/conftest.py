@@ -1,10 +1,13 @@
-"""What all tests share: a Numba disk cache that can never serve stale code."""
+"""What all tests share: a Numba disk cache that can never serve stale code, and a collector that keeps pace."""
 
+import gc
 import hashlib
 import os
 import shutil
 import time
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 DAY = 24 * 3600
@@ -26,3 +29,11 @@ def _use_cache_of_these_sources() -> None:
 
 
 _use_cache_of_these_sources()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _frozen():
+    """Numba never frees what it compiled: a worker ends with millions of objects, and each full collection would take
+    seconds. What is alive before a module is no garbage of its tests, so the collector need not look at it again."""
+    gc.collect()
+    gc.freeze()

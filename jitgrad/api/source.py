@@ -55,7 +55,8 @@ def _collect(derivative: Derivative, argtypes: tuple, sections: list[str], done:
     sections.append(f"{title}{rules}\n{linecode.text_of(fn)}")
     called = [v for v in fn.__globals__.values() if isinstance(v, Derivative)]
     if any(not inner.overloads and not inner._generated for inner in called):
-        derivative.compile(argtypes)  # types the calls
+        # Types the calls; `Dispatcher.compile` would do without where it finds the code in the disk cache.
+        derivative._compiler.compile(argtypes, None)
     for inner in called:
         for types_of_call in [*inner._generated, *inner.overloads]:
             _collect(inner, tuple(types.unliteral(t) for t in types_of_call), sections, done)

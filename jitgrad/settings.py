@@ -20,8 +20,9 @@ def options(*, math: str) -> Iterator[None]:
     ----------
     math : {"partials", "libm", "fast"}
         Where elementary functions of floats are computed by the vectorising kernels of `jitgrad.fastmath`, which are
-        within 4 ulp, in place of the C library. ``"partials"``, the default: in partial derivatives and what is
-        computed once more for them, so that values are those of the function itself bit for bit. ``"libm"``: nowhere.
+        within 4 ulp, in place of the C library. ``"partials"``, the default: in the partial derivatives of elementwise
+        expressions of arrays (in forward mode, of loops too) and what is computed once more for them, so that values
+        are those of the function itself bit for bit. ``"libm"``: nowhere.
         ``"fast"``: wherever a loop may vectorise with them, so that values differ from the function's own in the last
         digits, and a branch that depends on these may go the other way.
 

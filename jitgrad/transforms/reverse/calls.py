@@ -15,6 +15,7 @@ from jitgrad.errors import NoRuleError, where
 from jitgrad.program import ir
 from jitgrad.rules.kernels import with_kernels
 from jitgrad.rules.registry import function_name
+from jitgrad.settings import current_math
 from jitgrad.transforms.reverse import lists, recursion
 from jitgrad.transforms.reverse.leaves import is_array, leaves, origin
 
@@ -116,7 +117,9 @@ def scalar(sweep: Sweep, op: ir.Op, rule: rules.ScalarRule) -> None:
     assert row is not None and ct is not None
     bound = row.bind(args, kwargs)
     operand_types = [v.type for v in bound.values()]
-    row = with_kernels(row, [*operand_types, result.type])
+    if sweep.scope.block in sweep.elements or current_math() == "fast":
+        # not by default in loops, where they are slower than the C library unless the loop vectorises
+        row = with_kernels(row, [*operand_types, result.type])
     literals = {k: v.value for k, v in bound.items() if isinstance(v, ir.Literal)}
     for param, operand in bound.items():
         if not sweep.is_active(operand) or not row.differentiable(param):

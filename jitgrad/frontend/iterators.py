@@ -73,6 +73,8 @@ def iteration(reader: StatementReader, iterable: ir.Value) -> Iteration:
 
 def _range(reader: StatementReader, made: ir.Call, iterable: ir.Value) -> Iteration:
     parallel = made.fn is not range
+    if any(isinstance(bound.type, types.Float) for bound in made.args):
+        raise reader.unsupported("a range of floats, which Numba truncates, is not supported", "write range(int(n))")
     start, stop, step = {
         1: lambda: (literal(0), made.args[0], literal(1)),
         2: lambda: (*made.args, literal(1)),

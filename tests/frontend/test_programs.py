@@ -416,3 +416,15 @@ def test_verifier_finds_a_yield_of_another_type():
     branch.then_yields[0] = ir.Literal("t", numba.int64, 1)
     with pytest.raises(MalformedProgram, match="int64"):
         verify(program)
+
+
+def test_ranges_of_floats_are_refused():
+    @njit
+    def f(x, n):
+        for _ in range(n):
+            x = x * x
+        return x
+
+    assert f(2.0, 1.5) == 4.0
+    with pytest.raises(UnsupportedError, match=r"test_programs.py:\d+.*a range of floats.*write range\(int\(n\)\)"):
+        read(f, (numba.float64, numba.float64))

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-from benchmarks.measure import human, print_table, quiet_process
+from benchmarks.measure import chosen, human, print_table, quiet_process
 
 if __name__ == "__main__":
     quiet_process()
@@ -83,10 +83,8 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="programs to compile, all by default")
     parser.add_argument("--repeat", type=int, default=1, help="pairs of processes per figure")
     options = parser.parse_args()
-    unknown = set(options.names) - set(PROGRAMS)
-    if unknown:
-        parser.error(f"unknown programs {', '.join(sorted(unknown))}; there are {', '.join(PROGRAMS)}")
-    return 0 if measure(options.names or list(PROGRAMS), options.repeat) else 1
+    names = chosen(parser, options.names, PROGRAMS, "programs")
+    return 0 if measure(names, options.repeat) else 1
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from benchmarks.measure import human, pair_times, pin, print_table, quiet_process, warm_memory
+from benchmarks.measure import chosen, human, pair_times, pin, print_table, quiet_process, warm_memory
 
 if __name__ == "__main__":
     quiet_process()
@@ -100,12 +100,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="what to measure, all by default")
     parser.add_argument("--tries", type=int, default=4, help="measurements of a ratio before it fails")
     options = parser.parse_args(arguments)
-    unknown = set(options.names) - set(BARS)
-    if unknown:
-        parser.error(f"unknown names {', '.join(sorted(unknown))}; there are {', '.join(BARS)}")
+    names = chosen(parser, options.names, BARS, "names")
     warm_memory()
     results = []
-    for name in options.names or BARS:
+    for name in names:
         results.append(judge(name, options.tries))
         print(name, f"{results[-1].ratio:.2f}", file=sys.stderr, flush=True)
     header = ["name", "function", "ratio", "bar", "tries", ""]

@@ -21,7 +21,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.measure import median_time, print_table, quiet_process
+from benchmarks.measure import chosen, median_time, print_table, quiet_process
 
 if __name__ == "__main__":
     quiet_process()
@@ -153,10 +153,8 @@ def main() -> int:
     parser.add_argument("--float32", action="store_true", help="float32 in place of float64")
     parser.add_argument("--numpy", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    unknown = set(options.names) - set(NAMES)
-    if unknown:
-        parser.error(f"unknown functions {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
-    names, real = options.names or list(NAMES), np.float32 if options.float32 else np.float64
+    names = chosen(parser, options.names, NAMES, "functions")
+    real = np.float32 if options.float32 else np.float64
     if options.numpy:
         print(json.dumps({name: numpy_seconds(name, real) for name in names}))
         return 0

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import atexit
 import ctypes
 import gc
@@ -14,7 +15,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -164,6 +165,14 @@ def release_memory() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+def chosen(parser: argparse.ArgumentParser, names: Sequence[str], known: Collection[str], what: str) -> list[str]:
+    """The names of a command line, all that are known where it has none; an error of the parser for others."""
+    unknown = set(names) - set(known)
+    if unknown:
+        parser.error(f"unknown {what} {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    return list(names or known)
 
 
 def human(duration: float) -> str:

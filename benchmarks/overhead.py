@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-from benchmarks.measure import human, median_time, print_table, quiet_process
+from benchmarks.measure import chosen, human, median_time, print_table, quiet_process
 
 if __name__ == "__main__":
     quiet_process()
@@ -92,11 +92,8 @@ def main() -> int:
     parts = {"call": call, "warm": warm}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", help="call, warm; both by default")
-    chosen = parser.parse_args().parts or list(parts)
-    unknown = set(chosen) - set(parts)
-    if unknown:
-        parser.error(f"unknown parts {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
-    good = [parts[part]() for part in chosen]  # every part runs, also after a missed bar
+    names = chosen(parser, parser.parse_args().parts, parts, "parts")
+    good = [parts[part]() for part in names]  # every part runs, also after a missed bar
     return 0 if all(good) else 1
 
 

@@ -14,7 +14,7 @@ import argparse
 import sys
 from dataclasses import dataclass
 
-from benchmarks.measure import human, median_time, print_table, quiet_process, seconds, warm_memory
+from benchmarks.measure import chosen, human, median_time, print_table, quiet_process, seconds, warm_memory
 
 if __name__ == "__main__":
     quiet_process()
@@ -144,12 +144,10 @@ def main() -> int:
     parser.add_argument("--math", choices=("partials", "libm", "fast"), default="partials", help="see jitgrad.options")
     parser.add_argument("--repeats", type=int, default=15, help="samples per timing")
     options = parser.parse_args()
-    unknown = set(options.names) - set(PROGRAMS)
-    if unknown:
-        parser.error(f"unknown programs {', '.join(sorted(unknown))}; there are {', '.join(PROGRAMS)}")
+    names = chosen(parser, options.names, PROGRAMS, "programs")
     warm_compiler()
     rows = []
-    for name in options.names or PROGRAMS:
+    for name in names:
         rows.append(measure(name, options.transform, options.math, options.big, options.repeats))
         print(" ".join(cell for cell in rows[-1].cells(options.big) if cell), file=sys.stderr, flush=True)
     size = "large" if options.big else "small"

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import (
+    chosen,
     human,
     pair_times,
     peak,
@@ -172,9 +173,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--small", action="store_true", help="the two smallest sizes only")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="a PNG, SVG or PDF file for a picture")
     options = parser.parse_args(arguments)
-    unknown = set(options.names) - set(KINDS)
-    if unknown:
-        parser.error(f"unknown kinds {', '.join(sorted(unknown))}; there are {', '.join(KINDS)}")
+    names = chosen(parser, options.names, KINDS, "kinds")
     if options.plot:
         from jitgrad.cli import plots
 
@@ -184,7 +183,7 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error(str(error))
     warm_memory()
     points = []
-    for name in options.names or KINDS:
+    for name in names:
         for n in KINDS[name].sizes[: 2 if options.small else None]:
             points.append(measure(name, n))
             print(name, n, human(points[-1].gradient), file=sys.stderr, flush=True)

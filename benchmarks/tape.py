@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.measure import human, median_time, print_table, quiet_process
+from benchmarks.measure import chosen, human, median_time, print_table, quiet_process
 
 if __name__ == "__main__":
     quiet_process()
@@ -143,11 +143,8 @@ def main() -> int:
     parts = {"operations": operations, "step": step}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", help="operations, step; both by default")
-    chosen = parser.parse_args().parts or list(parts)
-    unknown = set(chosen) - set(parts)
-    if unknown:
-        parser.error(f"unknown parts {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
-    good = [parts[part]() for part in chosen]
+    names = chosen(parser, parser.parse_args().parts, parts, "parts")
+    good = [parts[part]() for part in names]
     return 0 if all(good) else 1
 
 

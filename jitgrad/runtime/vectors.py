@@ -18,15 +18,14 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.datamodel.models import PrimitiveModel
-from numba.core.extending import register_model
-from numba.core.imputils import impl_ret_borrowed, lower_builtin, lower_cast, lower_constant
+from numba.core.imputils import impl_ret_borrowed, lower_builtin, lower_cast
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import NativeValue, box, intrinsic, overload, unbox
 from numba.np import arrayobj
 
 from jitgrad.runtime import direct
 from jitgrad.runtime.pipeline import HelperPipeline
+from jitgrad.runtime.vector_type import Vector, Zero, load_at, lower_zero, store_at, zero
 
 __all__ = [
     "Vector",
@@ -41,95 +40,6 @@ __all__ = [
     "zero",
     "zeros_like",
 ]
-
-
-class Vector(types.Type):
-    """`n` numbers of one type.
-
-    Parameters
-    ----------
-    dtype : Float or Integer
-        Floats are tangents; unsigned integers are sets of bits.
-    n : int
-    """
-
-    def __init__(self, dtype: types.Type, n: int):
-        self.dtype, self.n = dtype, n
-        super().__init__(f"Vector({dtype} x {n})")
-
-    def unify(self, typingctx, other):
-        if isinstance(other, Vector) and other.n == self.n:
-            dtype = typingctx.unify_pairs(self.dtype, other.dtype)
-            return None if dtype is None else Vector(dtype, self.n)
-        return None
-
-    def can_convert_to(self, typingctx, other):
-        if isinstance(other, Vector) and other.n == self.n:
-            return typingctx.can_convert(self.dtype, other.dtype)
-        return None
-
-
-@register_model(Vector)
-class _VectorModel(PrimitiveModel):
-    """In registers an LLVM vector, in memory an LLVM array, which has neither padding nor an alignment of its own."""
-
-    def __init__(self, dmm, fe_type):
-        self.number = dmm.lookup(fe_type.dtype).get_value_type()
-        super().__init__(dmm, fe_type, ir.VectorType(self.number, fe_type.n))
-
-    def get_data_type(self):
-        return ir.ArrayType(self.number, self.fe_type.n)
-
-    def as_data(self, builder, value):
-        data = ir.Constant(self.get_data_type(), ir.Undefined)
-        for k in range(self.fe_type.n):
-            data = builder.insert_value(data, builder.extract_element(value, ir.Constant(ir.IntType(32), k)), k)
-        return data
-
-    def from_data(self, builder, data):
-        value = ir.Constant(self.get_value_type(), ir.Undefined)
-        for k in range(self.fe_type.n):
-            value = builder.insert_element(value, builder.extract_value(data, k), ir.Constant(ir.IntType(32), k))
-        return value
-
-    def load_from_data_pointer(self, builder, ptr, align=None):
-        return _load_at(builder, ptr, self.get_value_type())
-
-
-def _load_at(builder: Any, pointer: Any, ty: ir.VectorType) -> Any:
-    return builder.load(builder.bitcast(pointer, ty.as_pointer()), align=_align(ty))
-
-
-def _store_at(builder: Any, value: Any, pointer: Any) -> Any:
-    return builder.store(value, builder.bitcast(pointer, value.type.as_pointer()), align=_align(value.type))
-
-
-def _align(ty: ir.VectorType) -> int:
-    """What memory of numbers is aligned for."""
-    return ty.element.width // 8 if isinstance(ty.element, ir.IntType) else 4 if ty.element == ir.FloatType() else 8
-
-
-class Zero:
-    """The vector of zeros, as a constant of generated code."""
-
-    def __init__(self, dtype: types.Type, n: int):
-        self._numba_type_ = Vector(dtype, n)
-
-    def __reduce__(self):
-        return zero, (self._numba_type_.dtype, self._numba_type_.n)
-
-
-_zeros: dict[tuple[types.Type, int], Zero] = {}
-
-
-def zero(dtype: types.Type, n: int) -> Zero:
-    """The one zero of a kind: it is known by identity in the namespace of generated code."""
-    return _zeros.setdefault((dtype, n), Zero(dtype, n))
-
-
-@lower_constant(Vector)
-def _lower_zero(context, builder, ty, value):
-    return ir.Constant(context.get_value_type(ty), None)
 
 
 # ----- arithmetic ----------------------------------------------------------------------------------
@@ -328,7 +238,7 @@ def zero_of(typingctx, container):
     found = _vector_in(container)
     if found is None:
         return None
-    return found(container), lambda context, builder, sig, args: _lower_zero(context, builder, found, None)
+    return found(container), lambda context, builder, sig, args: lower_zero(context, builder, found, None)
 
 
 def _vector_in(ty: types.Type) -> Vector | None:
@@ -362,7 +272,7 @@ def _setitem(context, builder, sig, args):
     pointer, _, _ = arrayobj.basic_indexing(
         context, builder, array_type, array, items, index, boundscheck=context.enable_boundscheck
     )
-    return _store_at(builder, args[2], pointer)
+    return store_at(builder, args[2], pointer)
 
 
 def _like(zeroed: bool) -> Any:
@@ -479,7 +389,7 @@ def _load(typingctx, array, zero):
 
     def codegen(context, builder, sig, args):
         old = arrayobj.make_array(array)(context, builder, value=args[0])
-        return _load_at(builder, old.data, context.get_value_type(zero))
+        return load_at(builder, old.data, context.get_value_type(zero))
 
     return zero(array, zero), codegen
 
@@ -494,7 +404,7 @@ def store(typingctx, matrix, row, column, x):
         to = arrayobj.make_array(matrix)(context, builder, value=args[0])
         at = [context.cast(builder, i, ty, types.intp) for i, ty in zip(args[1:3], sig.args[1:3], strict=True)]
         pointer = cgutils.get_item_pointer(context, builder, matrix, to, at, wraparound=False)
-        _store_at(builder, args[3], pointer)
+        store_at(builder, args[3], pointer)
         return context.get_dummy_value()
 
     return types.void(matrix, row, column, x), codegen
@@ -504,7 +414,7 @@ def store(typingctx, matrix, row, column, x):
 def _store(typingctx, array, x):
     def codegen(context, builder, sig, args):
         new = arrayobj.make_array(array)(context, builder, value=args[0])
-        _store_at(builder, args[1], new.data)
+        store_at(builder, args[1], new.data)
         return context.get_dummy_value()
 
     return types.void(array, x), codegen
@@ -595,7 +505,7 @@ def _box(typ, value, c):
         with fine:
             made = arrayobj.make_array(array_type)(c.context, builder)
             data = nrt.meminfo_data(builder, meminfo)
-            _store_at(builder, value, data)
+            store_at(builder, value, data)
             arrayobj.populate_array(
                 made,
                 data=builder.bitcast(data, c.context.get_data_type(typ.dtype).as_pointer()),
@@ -613,7 +523,7 @@ def unbox_vector(typ: Vector, obj: Any, c: Any) -> NativeValue:
     array_type = types.Array(typ.dtype, 1, "C")
     native = c.unbox(array_type, obj)
     array = arrayobj.make_array(array_type)(c.context, c.builder, value=native.value)
-    value = _load_at(c.builder, array.data, c.context.get_value_type(typ))
+    value = load_at(c.builder, array.data, c.context.get_value_type(typ))
     c.context.nrt.decref(c.builder, array_type, native.value)
     return NativeValue(value, is_error=native.is_error)
 

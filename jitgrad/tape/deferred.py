@@ -205,8 +205,7 @@ def place(recording: Recording) -> State | None:
     for depth, node in enumerate(nodes):
         found = _edge(node.primitive, node.args, node.kwargs, recording)
         if found is None:
-            for other in nodes:
-                other.state = None
+            displace(recording)
             return None
         for other in found[3]:
             recording.leaves[other] = len(recording.leaves)
@@ -219,8 +218,8 @@ def place(recording: Recording) -> State | None:
 
 
 def displace(recording: Recording) -> None:
-    """Take back what `place` made, as far as nothing else needs it."""
-    states = [root, *(node.state for node in recording.nodes)]
+    """Take back what `place` made, as far as it came and as nothing else needs it."""
+    states = [root, *(node.state for node in recording.nodes if node.state is not None)]
     for before, state in zip(states[-2::-1], states[:0:-1], strict=True):
         if state.edges or state.programs:
             break

@@ -7,19 +7,7 @@ from numba import njit
 
 import jitgrad
 from benchmarks.gradbench.problem import Function, array
-
-
-@njit
-def log_sum_exp(v):
-    largest = 0
-    for i in range(1, v.size):
-        if v[i] > v[largest]:
-            largest = i
-    top = v[largest]
-    s = 0.0
-    for i in range(v.size):
-        s += math.exp(v[i] - top)
-    return top + math.log(s)
+from benchmarks.gradbench.problems.lse import primal as log_sum_exp
 
 
 @njit

@@ -38,15 +38,25 @@ class Elementwise(Primitive):
     rule : ScalarRule
     """
 
-    __slots__ = ("_rows", "rule")
+    __slots__ = ("_closed", "_reals", "_rows", "rule")
     traceable = True
 
     def __init__(self, name: str, function: Callable, rule: ScalarRule):
         super().__init__(name, function, (), integers=True)
         self.rule = rule
         self._rows: dict[tuple, Sequence[Pull | None]] = {}
+        self._reals: Sequence[Pull | None] | None = None
+        # what is real was then made of reals
+        self._closed = isinstance(function, np.ufunc) and all(
+            made.partition("->")[2] in "FDG" for made in function.types if not {*"FDG"}.isdisjoint(made)
+        )
 
     def cotangents(self, wanted, ct, out, args, kwargs):
+        if self._closed and out.dtype.kind == "f":
+            pulls = self._reals
+            if pulls is None:
+                pulls = self._reals = _pulls(self.rule, ("f",) * (len(args) + 1))
+            return [None if (pull := pulls[k]) is None else pull(ct, out, *args) for k in wanted]
         key = tuple([_kind(a) for a in args])
         key = (*key, "c" if out.dtype.kind == "c" else "f")
         pulls = self._rows.get(key)

@@ -73,28 +73,30 @@ def sweep(
     for target, seed in zip(targets, seeds, strict=True):
         if target.node in graph.needed:
             _add(cotangents, target, seed)
+    ended = graph.sources
     with np.errstate(all="ignore"):
-        for node in reversed(graph.order):
-            ct = cotangents.get(node)
-            if ct is None or node.primitive is None or node in graph.stops:
+        for node, wanted in reversed(graph.wanted.items()):
+            ct = cotangents.get(node) if node in ended else cotangents.pop(node, None)
+            if ct is None:
                 continue
-            wanted = graph.wanted(node)
+            args = node.args
             contributions = node.primitive.cotangents(wanted, *view(node, ct), node.kwargs)
             for k, contribution in zip(wanted, contributions, strict=True):
                 if contribution is not None:
-                    arg = node.args[k]
-                    _add(cotangents, arg, _fit(contribution, arg._array, node))
-            if node not in graph.sources:
-                del cotangents[node]
+                    arg = args[k]
+                    array = arg._array
+                    if type(contribution) is not np.ndarray or (
+                        contribution.shape != array.shape or contribution.dtype is not array.dtype
+                    ):
+                        contribution = _fit(contribution, array, node)
+                    _add(cotangents, arg, contribution)
     return [_result(cotangents, source) for source in sources]
 
 
 def _as_arrays(node: Node, ct: Any) -> tuple[Any, Any, Sequence[Any]]:
-    return (
-        plain(ct) if type(ct) is not list else plain(tuple(ct)),
-        node.out,
-        [a._array if type(a) is Tensor else a for a in node.args],
-    )
+    if type(ct) is not np.ndarray:
+        ct = plain(ct) if type(ct) is not list else plain(tuple(ct))
+    return ct, node.out, [a._array if type(a) is Tensor else a for a in node.args]
 
 
 def _as_tensors(node: Node, ct: Any) -> tuple[Any, Any, Sequence[Any]]:
@@ -124,6 +126,8 @@ class Graph:
         Everything the targets were made of, in the order of time.
     needed : set of Node
         Those of them that a source flows into, and the sources themselves.
+    wanted : dict of Node to list of int
+        In the order of time, the operations to go back through, and which of their operands need a cotangent.
     """
 
     def __init__(self, targets, sources, recording=None, stops=()):
@@ -146,16 +150,25 @@ class Graph:
             if node in stops:
                 continue
             for arg in node.args:
-                if type(arg) is Tensor and arg.node is not None and self.heard(arg.node, node):
-                    waiting.append(arg.node)
+                if type(arg) is Tensor:
+                    operand = arg.node
+                    if operand is not None and (operand.since is None or self.heard(operand, node)):
+                        waiting.append(operand)
         self.order = sorted(seen, key=_by_number)
         needed = self.needed = seen & self.sources
+        self.wanted: dict[Node, list[int]] = {}
         for node in self.order:
-            if node not in needed and node not in stops:
-                for arg in node.args:
-                    if type(arg) is Tensor and arg.node in needed and self.heard(arg.node, node):
-                        needed.add(node)
-                        break
+            if node in stops:
+                continue
+            wanted = []
+            for k, arg in enumerate(node.args):
+                if type(arg) is Tensor:
+                    operand = arg.node
+                    if operand in needed and (operand.since is None or self.heard(operand, node)):
+                        wanted.append(k)
+            if wanted:
+                needed.add(node)
+                self.wanted[node] = wanted
 
     def _only_watched(self, node: Node) -> bool:
         """Whether the recording (all of them) was told to watch what `node` made, and did not hear how it was made."""
@@ -171,15 +184,6 @@ class Graph:
         if self.recording is None:
             return any(since.get(r, 0) < node.number for r in node.recordings if r in operand.recordings)
         return since.get(self.recording, 0) < node.number
-
-    def wanted(self, node: Node) -> list[int]:
-        """The positions of the operands that need a cotangent."""
-        needed = self.needed
-        return [
-            k
-            for k, a in enumerate(node.args)
-            if type(a) is Tensor and a.node in needed and (a.node.since is None or self.heard(a.node, node))
-        ]
 
 
 def _add(cotangents: dict[Node, Any], tensor: Tensor, ct: Any) -> None:

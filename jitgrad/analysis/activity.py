@@ -87,11 +87,19 @@ class Activity:
     # ----- questions ---------------------------------------------------------------------------
     def varied(self, value: ir.Value) -> bool:
         """Whether the inputs can influence `value` (a part of it, for containers)."""
-        return any(cell in self._varied for cell in leaves(self.tree(value)))
+        return self.any_varied(leaves(self.tree(value)))
 
     def useful(self, value: ir.Value) -> bool:
         """Whether the result can depend on `value` (a part of it, for containers)."""
-        return any(cell in self._useful for cell in leaves(self.tree(value)))
+        return self.any_useful(leaves(self.tree(value)))
+
+    def any_varied(self, cells: Iterable[Cell]) -> bool:
+        """Whether the inputs can influence one of these cells."""
+        return any(cell.find() in self._varied for cell in cells)
+
+    def any_useful(self, cells: Iterable[Cell]) -> bool:
+        """Whether the result can depend on one of these cells."""
+        return any(cell.find() in self._useful for cell in cells)
 
     def active(self, value: ir.Value) -> bool:
         """Whether a part of `value` is varied and useful: it needs a tangent or an adjoint."""

@@ -18,6 +18,8 @@ from jitgrad.backend.text import Text
 from jitgrad.backend.writer import Writer
 from jitgrad.errors import UnsupportedError
 from jitgrad.runtime.arrays import put_number
+from jitgrad.runtime.shapes import overlap
+from jitgrad.transforms.refusals import overlapping
 from jitgrad.transforms.request import Generated
 
 
@@ -110,6 +112,7 @@ class Driver:
         self.kept = {}
         if not self.mutates:
             return
+        self._refuse_overlaps()
         for own, param, ty, value in zip(
             self.params, self.signature.parameters.values(), self._param_types(), self.program.params, strict=True
         ):
@@ -119,6 +122,23 @@ class Driver:
                 kept = self.writer.fresh(f"{own}_before")
                 self.text.line(f"{kept} = {self.copied(node)}")
                 self.kept[own] = (kept, ty, param)
+
+    def _refuse_overlaps(self) -> None:
+        """Check that arrays are apart where one is written: a sweep would not see what the others left in the other."""
+        arrays: list[tuple[str, str, bool]] = []
+        names = self.signature.parameters
+        for own, name, ty, value in zip(self.params, names, self._param_types(), self.program.params, strict=True):
+            written = mutation.may_write(self.program, [value])
+            arrays += [
+                (leaf.text, name + leaf.text[len(own) :], written)
+                for leaf in plain_tree(ty, own).leaves()
+                if leaf.is_array
+            ]
+        for k, (text, label, written) in enumerate(arrays):
+            for other, other_label, other_written in arrays[k + 1 :]:
+                if written or other_written:
+                    test = self.text.suite(f"if {self.use(overlap, 'overlap')}({text}, {other}):")
+                    test.line(f"raise ValueError({overlapping(label, other_label, self.primal.__name__)!r})")
 
     def _param_types(self) -> list[types.Type]:
         found, at = [], 0

@@ -63,21 +63,39 @@ class _Fuser:
         for op in block.ops:
             for inner in op.blocks:
                 self.block(inner)
-            ops.append(self.map_of(op) or op)
+            if _is_elementwise(op) and any(_is_single(v.type) for v in op.operands):
+                ops += self._of_singles(op)
+            else:
+                ops.append(self.map_of(op) or op)
         block.ops = ops
+
+    def _of_singles(self, op: Any) -> list[ir.Op]:
+        """What `op` does when its operands without axes are loaded first: they are numbers to all that follows."""
+        loads: dict[ir.Value, ir.Op] = {}
+        for value in op.operands:
+            if _is_single(value.type):
+                loads[value] = ir.GetItem(ir.Value(value.name, value.type.dtype), value, (), loc=op.loc)
+        operands = [loads[v].results[0] if v in loads else v for v in op.operands]
+        if _is_array(op.result.type):
+            made = self._map(op, operands)
+            return [*loads.values(), made] if made is not None else [op]
+        body = ir.Block()
+        output = self._scalar_op(op, operands, body)
+        if output is None or _is_single(op.result.type):
+            return [op]
+        body.ops.append(ir.Cast(op.result, output, loc=op.loc))
+        return [*loads.values(), *body.ops]
 
     def map_of(self, op: ir.Op) -> ir.Map | None:
         """The map that computes what `op` does, or None."""
         result = getattr(op, "result", None)
         if result is None or not _is_array(result.type) or not all(_is_element_source(v.type) for v in op.operands):
             return None
-        match op:
-            case ir.Binary(fn=fn) | ir.Unary(fn=fn) if fn in ELEMENTWISE:
-                operands = op.operands
-            case ir.Call(kwargs={}) if _is_elementwise_function(op.fn, len(op.args)):
-                operands = op.args
-            case _:
-                return None
+        return self._map(op, op.operands) if _is_elementwise(op) else None
+
+    def _map(self, op: Any, operands: list[ir.Value]) -> ir.Map | None:
+        """The map that does what the elementwise operation `op` does to these operands."""
+        result = op.result
         if not any(_is_array(v.type) for v in operands):
             return None
         inputs = [v for v in dict.fromkeys(operands) if not isinstance(v, ir.Literal)]
@@ -127,6 +145,20 @@ class _Fuser:
 
 def _is_array(type_: types.Type) -> bool:
     return isinstance(type_, types.Array) and type_.ndim > 0 and isinstance(type_.dtype, (types.Number, types.Boolean))
+
+
+def _is_single(type_: types.Type) -> bool:
+    """An array without axes."""
+    return isinstance(type_, types.Array) and type_.ndim == 0 and isinstance(type_.dtype, (types.Number, types.Boolean))
+
+
+def _is_elementwise(op: ir.Op) -> bool:
+    match op:
+        case ir.Binary(fn=fn) | ir.Unary(fn=fn):
+            return fn in ELEMENTWISE
+        case ir.Call(kwargs={}):
+            return _is_elementwise_function(op.fn, len(op.args))
+    return False
 
 
 def _is_element_source(type_: types.Type) -> bool:
@@ -258,5 +290,9 @@ def _may_write(op: ir.Op, producer: ir.Map) -> bool:
             return True
         case _:
             return False
-    # Only arrays of one dtype can share memory, short of reinterpreting views.
-    return not isinstance(written, types.Array) or any(v.type.dtype == written.dtype for v in arrays)
+    # Only arrays of one dtype can share memory, short of reinterpreting views; `.real` is a view of a complex array.
+    return not isinstance(written, types.Array) or any(_real(v.type.dtype) == _real(written.dtype) for v in arrays)
+
+
+def _real(dtype: types.Type) -> types.Type:
+    return getattr(dtype, "underlying_float", dtype)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from jitgrad.runtime.broadcast import broadcast_length
 from jitgrad.runtime.kernels import inline
 from jitgrad.runtime.pipeline import helper
 
@@ -131,7 +132,61 @@ def _take_where(ndim: int, selector_ndim: int) -> Any:
     return _compile("\n".join([*head, *lines, *body, "    return ct"]), "take_where")
 
 
+@functools.cache
+def mixed(action: str, items: tuple[int | str, ...]) -> Any:
+    """A helper for an index of index arrays beside other items.
+
+    ``"add"`` makes ``add_mixed(a, ct, *selectors)``: ``a[index] += ct`` with repeated elements summed.
+    ``"take"`` makes ``take_mixed(a, *selectors)``: what each stored element gets back; zeros `a` there.
+
+    Parameters
+    ----------
+    items : tuple
+        The index: ``"axis"`` for a whole axis, ``"new"`` for a new one, the number of axes of a selector, which is
+        an array of positions, or 0 for an integer. The axes of the selectors are broadcast together. They stand in
+        the place of the selectors in the result, or first where other items are between those, as in NumPy.
+    """
+    selectors = [k for k, item in enumerate(items) if isinstance(item, int)]
+    ndim = max(item for item in items if isinstance(item, int))
+    together = selectors == list(range(selectors[0], selectors[-1] + 1))
+    first = selectors[0] if together else 0
+    others = [k for k in range(len(items)) if k not in selectors]
+    order = [k for k in others if k < first], [k for k in others if k >= first]
+    axes = [*order[0], *(f"b{d}" for d in range(ndim)), *order[1]]  # of the result: items, and the broadcast ones
+    counters = {axis: f"k{n}" for n, axis in enumerate(axes)}
+    names = [f"i{n}" for n in range(len(selectors))]
+    several = sum(item != 0 for item in items if isinstance(item, int)) > 1
+    lengths: dict[Any, str] = {k: "1" for k in others if items[k] == "new"}
+    lines, at, axis = [], [], 0
+    for k, item in enumerate(items):
+        if isinstance(item, int):
+            name = names[selectors.index(k)]
+            parts = []
+            for d in range(item):
+                place = f"b{ndim - item + d}"
+                length = f"{name}.shape[{d}]"
+                lengths[place] = f"broadcast_length({lengths[place]}, {length})" if place in lengths else length
+                parts.append(f"{counters[place]} % {length}" if several else counters[place])
+            at.append(f"{name}[{', '.join(parts)}]" if item else name)
+        elif item == "axis":
+            lengths[k] = f"a.shape[{axis}]"
+            at.append(counters[k])
+        axis += item != "new"
+    source, k = f"a[{', '.join(at)}]", ", ".join(counters[axis] for axis in axes)
+    shape = "".join(f"{lengths[axis]}, " for axis in axes)
+    # backwards: where an element is repeated the last store wins, the others get nothing
+    for n in range(len(axes)):
+        lines.append("    " * (n + 1) + f"for k{n} in range(ct.shape[{n}] - 1, -1, -1):")
+    pad = "    " * (len(axes) + 1)
+    if action == "add":
+        head = [f"def add_mixed(a, ct, {', '.join(names)}):"]
+        return _compile("\n".join([*head, *lines, f"{pad}{source} += ct[{k}]"]), "add_mixed")
+    head = [f"def take_mixed(a, {', '.join(names)}):", f"    ct = np.zeros(({shape}), a.dtype)"]
+    body = [f"{pad}ct[{k}] = {source}", f"{pad}{source} = 0", "    return ct"]
+    return _compile("\n".join([*head, *lines, *body]), "take_mixed")
+
+
 def _compile(source: str, name: str) -> Any:
-    namespace: dict[str, Any] = {"np": np}
+    namespace: dict[str, Any] = {"np": np, "broadcast_length": broadcast_length}
     exec(source, namespace)
     return helper(namespace[name])

@@ -46,22 +46,30 @@ class State:
         The states after one more operation.
     programs : dict
         The compiled programs of recordings that end here, by what is asked of them.
+    usual : tuple or None
+        The edge that was taken last, with the state it leads to.
     credit : int
         Of a first operation: see `CREDIT`.
     size : int
         Of the root: how many states there are.
     """
 
-    __slots__ = ("credit", "depth", "dtype", "edges", "programs", "shape", "size")
+    __slots__ = ("credit", "depth", "dtype", "edges", "programs", "shape", "size", "usual")
 
     def __init__(self, depth: int = -1, shape: tuple[int, ...] = (), dtype: Any = None):
         self.depth = depth
         self.shape = shape
         self.dtype = dtype
         self.edges: dict[Hashable, State] = {}
+        self.usual: tuple[tuple, State] | None = None
         self.programs: dict[Hashable, Any] = {}
         self.credit = CREDIT
         self.size = 0
+
+    def lose(self, state: State) -> None:
+        """Forget the edge to `state`."""
+        self.usual = None
+        self.edges = {edge: other for edge, other in self.edges.items() if other is not state}
 
 
 root = State()
@@ -72,19 +80,28 @@ def defer(primitive: Any, args: Sequence[Any], kwargs: Mapping[str, Any], listen
 
     The one recording that listens must stand in a known state.
     """
-    (recording,) = listening
-    found = _edge(primitive, args, kwargs, recording)
-    if found is None:
-        return None
-    edge, operands, heard, fresh = found
-    if not heard:
-        return None
-    state = recording.state.edges.get(edge)
-    if state is None:
-        recording.state = None
-        return None
-    for node in fresh:
-        recording.leaves[node] = len(recording.leaves)
+    recording = listening[0]
+    before = recording.state
+    operands: Sequence[Any] | None = None
+    usual = before.usual
+    if usual is not None:
+        edge, state = usual
+        if edge[0] is primitive:
+            operands = _matched(edge, args, kwargs, recording)
+    if operands is None:
+        found = _edge(primitive, args, kwargs, recording)
+        if found is None:
+            return None
+        edge, operands, heard, fresh = found
+        if not heard:
+            return None
+        state = before.edges.get(edge)
+        if state is None:
+            recording.state = None
+            return None
+        before.usual = edge, state
+        for node in fresh:
+            recording.leaves[node] = len(recording.leaves)
     recording.state = state
     node = _new(Node)
     node.primitive = primitive
@@ -102,6 +119,57 @@ def defer(primitive: Any, args: Sequence[Any], kwargs: Mapping[str, Any], listen
     return tensor
 
 
+def _matched(
+    edge: tuple, args: Sequence[Any], kwargs: Mapping[str, Any], recording: Recording
+) -> Sequence[Any] | None:
+    """The operands as a node keeps them if a call is this edge; None if it is not, or if that is not seen at once.
+
+    It does less than `_edge`, which makes a key of everything: the edge is known, and one of its operands was heard.
+    """
+    if len(edge) != len(args) + 1:
+        if len(edge) != len(args) + 1 + 2 * len(kwargs):
+            return None
+        names = edge[len(args) + 1 :]
+        for k, name in enumerate(kwargs):
+            value = kwargs[name]
+            if names[k] != name or type(value) not in _PLAIN or names[k + len(kwargs)] != (type(value), value):
+                return None
+    elif kwargs:
+        return None
+    leaves = recording.leaves
+    fresh = []
+    read = None
+    for k, arg in enumerate(args, 1):
+        part = edge[k]
+        kind = type(arg)
+        if kind is Variable:
+            arg = arg.read_value()
+            read = read or list(args)
+            read[k - 1] = arg
+        elif kind is not Tensor:
+            if part is not float if kind is float else kind not in _PLAIN or part != (kind, arg):
+                return None
+            continue
+        node = arg.node
+        if type(part) is int:
+            if part >= 0:
+                if recording.nodes[part] is not node:
+                    return None
+            elif leaves.get(node) != ~part or arg.index:
+                return None
+        else:
+            if node is None or node in leaves or node in fresh or node.primitive is not None or arg.index:
+                return None
+            array = arg._array
+            if part != (array.dtype, array.shape, layout(array), recording in node.recordings):
+                return None
+            fresh.append(node)
+    for node in fresh:
+        leaves[node] = len(leaves)
+    return args if read is None else tuple(read)
+
+
+_PLAIN = {int, bool, str, type(None)}
 _new = object.__new__
 
 
@@ -223,7 +291,7 @@ def displace(recording: Recording) -> None:
     for before, state in zip(states[-2::-1], states[:0:-1], strict=True):
         if state.edges or state.programs:
             break
-        before.edges = {edge: other for edge, other in before.edges.items() if other is not state}
+        before.lose(state)
         root.size -= 1
     for node in recording.nodes:
         node.state = None
@@ -256,11 +324,15 @@ def asked_of(
         node = source.node
         if source.index:
             return None
-        if node is not None and node.state is not None and recording in node.recordings:
+        if node is None:
+            ends.append(None)
+        elif node.state is not None and recording in node.recordings:
             ends.append(node.state.depth)
         else:
-            ends.append(~recording.leaves[node] if node in recording.leaves else None)
-    ends += [(type(s), s.dtype, layout(s)) for s in seeds]
+            number = recording.leaves.get(node)
+            ends.append(None if number is None else ~number)
+    for seed in seeds:
+        ends += type(seed), seed.dtype, layout(seed)
     return tuple(ends)
 
 
@@ -279,13 +351,12 @@ def followed(recording: Recording, *asked: Any) -> Any:
         return found
     first.credit -= PRICE
     if first.credit < 0:
-        for edge, other in list(root.edges.items()):
-            if other is first:
-                root.edges.pop(edge, None)
+        root.lose(first)
     return None
 
 
 def forget() -> None:
     """Forget all known structures."""
-    root.edges.clear()
+    root.edges = {}
+    root.usual = None
     root.size = 0

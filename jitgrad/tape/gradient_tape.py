@@ -433,7 +433,10 @@ def connected(
     recording: Recording | None,
 ) -> list[Any]:
     """What to return for the `wanted` sources: what was found, where that is None zeros, or None and a warning."""
-    if all(gradient is not None for gradient in found):
+    for gradient in found:
+        if gradient is None:
+            break
+    else:
         return found
     if rule is UnconnectedGradients.ZERO:
         return [Tensor(np.zeros(s.shape, s.dtype)) if g is None else g for g, s in zip(found, wanted, strict=True)]

@@ -206,8 +206,14 @@ def watch(node: Node, recording: Recording) -> None:
     if recording in node.recordings:
         return
     with _watching:  # tapes of other threads may watch the same variable
-        alive = [r for r in node.recordings if r.alive] if node.recordings else ()
-        node.since = {r: node.since[r] for r in alive if node.since and r in node.since} if alive else {}
-        node.since[recording] = tick()
+        before, since = node.recordings, {}
+        alive: tuple[Recording, ...] = ()
+        for other in before:
+            if other.alive:
+                alive = (*alive, other)
+                if node.since and other in node.since:
+                    since[other] = node.since[other]
+        since[recording] = tick()
+        node.since = since
         recordings = (*alive, recording)
         node.recordings = thread.recordings if recordings == thread.recordings else recordings

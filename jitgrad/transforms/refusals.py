@@ -12,6 +12,11 @@ from jitgrad.program import ir
 from jitgrad.rules.registry import function_name
 
 
+def overlapping(one: str, other: str, function: str) -> str:
+    """What is said where two arguments of a function are the same memory, and it writes into it."""
+    return f"{one} and {other} of {function} overlap in memory, and it writes into one; pass a copy"
+
+
 def refuse(program: ir.Program, activity: Activity) -> None:
     """Raise for the first call whose rule refuses an operand that the inputs influence.
 

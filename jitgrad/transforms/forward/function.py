@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+
+from numba.core import types
 
 from jitgrad import rules
 from jitgrad.analysis import structure
-from jitgrad.analysis.activity import Activity, leaves, star_parameter
+from jitgrad.analysis.activity import Activity, Cell, Tree, leaves, star_parameter
 from jitgrad.analysis.liveness import Variables
 from jitgrad.program import ir
 from jitgrad.runtime.shapes import overlap
@@ -17,7 +19,7 @@ from jitgrad.transforms.forward.emitter import Emitter
 from jitgrad.transforms.forward.tangents import Numbers
 from jitgrad.transforms.forward.vectors import Vectors
 from jitgrad.transforms.forward.writer import DualWriter
-from jitgrad.transforms.refusals import refuse
+from jitgrad.transforms.refusals import overlapping, refuse
 from jitgrad.transforms.request import Generated, JvpRequest
 
 HANDLERS: dict[type, Callable[..., Any]] = {
@@ -136,24 +138,31 @@ def _enter(e: Emitter, wrt: tuple[int, ...], tangents: str, inplace: bool) -> No
 
 def _refuse_overlaps(e: Emitter) -> None:
     """Check that array arguments are apart where one is written: analysis and tangents take them as separate."""
-    arrays = [p for p in e.program.params if structure.kind(p.type) == structure.ARRAY]
-    for k, a in enumerate(arrays):
-        for b in arrays[k + 1 :]:
-            if _matters(e, a, b):
-                one, two = e.name(a), e.name(b)
-                message = f"{one} and {two} of {e.program.name} overlap in memory, and it writes into one; pass a copy"
+    arrays = list(_arrays(e))
+    for k, (one, a) in enumerate(arrays):
+        for two, b in arrays[k + 1 :]:
+            if _matters(e.activity, a, b):
                 with e.writer.indented(f"if {e.use(overlap)}({one}, {two}):"):
-                    e.line(f"raise ValueError({message!r})")
+                    e.line(f"raise ValueError({overlapping(one, two, e.program.name)!r})")
 
 
-def _matters(e: Emitter, a: ir.Value, b: ir.Value) -> bool:
+def _arrays(e: Emitter) -> Iterator[tuple[str, Cell]]:
+    """The text and the cell of every array among the arguments, in tuples too."""
+
+    def visit(ty: types.Type, tree: Tree, text: str) -> Iterator[tuple[str, Cell]]:
+        if isinstance(ty, types.BaseTuple) and isinstance(tree, tuple):
+            for k, (item, part) in enumerate(zip(ty, tree, strict=True)):
+                yield from visit(item, part, f"{text}[{k}]")
+        elif isinstance(tree, Cell) and structure.kind(ty) == structure.ARRAY:
+            yield text, tree.find()
+
+    for param in e.program.params:
+        yield from visit(structure.strip(param.type), e.activity.tree(param), e.name(param))
+
+
+def _matters(activity: Activity, a: Cell, b: Cell) -> bool:
     """Whether the derivative would be another one if two arrays were the same memory."""
-    activity = e.activity
-    return (
-        (_written(activity.tree(a)) or _written(activity.tree(b)))
-        and (activity.varied(a) or activity.varied(b))
-        and (activity.useful(a) or activity.useful(b))
-    )
+    return (a.written or b.written) and activity.any_varied((a, b)) and activity.any_useful((a, b))
 
 
 def _written(tree) -> bool:

@@ -56,6 +56,10 @@ def load(sweep: Sweep, op: ir.GetItem) -> None:
             raise sweep.fail(op, "a structured array is differentiated", "pass its fields as separate arrays")
         sweep.writer.line(f"{buffer}[{sweep.index(op.index)}] += {ct}", op.loc)
         return
+    if len(op.index) > 1:
+        fn, view, selectors, _ = _mixed(sweep, op, "add", buffer)
+        sweep.writer.line(f"{fn}({view}, {ct}, {selectors})", op.loc)
+        return
     fn, selector = _advanced(sweep, op, "add")
     sweep.writer.line(f"{fn}({buffer}, {selector}, {ct})", op.loc)
 
@@ -196,14 +200,8 @@ def inplace(sweep: Sweep, op: ir.InplaceBinary) -> None:
 
 
 def _advanced(sweep: Sweep, op: ir.GetItem | ir.SetItem, action: str) -> tuple[str, str]:
-    """The helper for an index with one index array or mask first, and the text of that selector."""
-    where = advanced(op.index)
-    if where != [0] or len(op.index) != 1:
-        raise sweep.fail(
-            op, "an index that mixes an index array with other items has no reverse-mode derivative",
-            "index the axes one after the other",
-        )  # fmt: skip
-    selector = op.index[0]
+    """The helper for an index that is one index array or mask, and the text of that selector."""
+    (selector,) = op.index
     assert isinstance(selector, ir.Value)
     is_mask = isinstance(selector.type.dtype, types.Boolean)
     name = f"{action}_{'where' if is_mask else 'at'}"
@@ -211,17 +209,77 @@ def _advanced(sweep: Sweep, op: ir.GetItem | ir.SetItem, action: str) -> tuple[s
     return fn, sweep.saved.need_content(selector, op)
 
 
+def _mixed(sweep: Sweep, op: ir.GetItem | ir.SetItem, action: str, buffer: str) -> tuple[str, str, str, int]:
+    """For index arrays among other items: the helper, the view of `buffer` it works on, the text of the selectors,
+    and the number of axes of the result.
+
+    The view has all axes; slices are taken, and selectors are left to the helper.
+    """  # fmt: skip
+    items: list[int | str] = []
+    view, selectors = [], []
+    for item in _written_out(op.index, op.base.type.ndim):
+        if isinstance(item, ir.Slice):
+            items.append("axis")
+            view.append(sweep.index((item,)))
+        elif isinstance(item, ir.Literal) and item.value is None:
+            items.append("new")
+        elif isinstance(item.type, types.Array) and item.type.ndim > 0:
+            text = sweep.saved.need_content(item, op)
+            if isinstance(item.type.dtype, types.Boolean):
+                if item.type.ndim > 1:
+                    raise sweep.fail(
+                        op, "a mask of several axes beside other items of an index has no reverse-mode derivative",
+                        "index with the mask alone",
+                    )  # fmt: skip
+                text = f"{text}.nonzero()[0]"
+            items.append(item.type.ndim)
+            view.append(":")
+            selectors.append(text)
+        elif isinstance(item.type, types.Integer):
+            items.append(0)
+            view.append(":")
+            selectors.append(sweep.saved.need(item))
+        else:
+            raise sweep.fail(
+                op, f"a {item.type} beside an index array has no reverse-mode derivative", "write its items out"
+            )  # fmt: skip
+    fn = sweep.writer.use(runtime.mixed(action, tuple(items)), f"{action}_mixed")
+    ndim = sum(isinstance(item, str) for item in items) + max(item for item in items if isinstance(item, int))
+    return fn, f"{buffer}[{', '.join(view)}]", ", ".join(selectors), ndim
+
+
+def _written_out(index: tuple[ir.IndexItem, ...], ndim: int) -> list[ir.IndexItem]:
+    """An index with an item for every axis: whole axes in the place of an ellipsis, or at the end."""
+
+    def taken(item: ir.IndexItem) -> int:
+        if isinstance(item, ir.Value) and isinstance(item.type, types.Array) and isinstance(item.type.dtype, types.Boolean):
+            return item.type.ndim
+        return 0 if isinstance(item, ir.Literal) and item.value in (None, Ellipsis) else 1
+
+    whole = [ir.Slice()] * (ndim - sum(map(taken, index)))
+    for k, item in enumerate(index):
+        if isinstance(item, ir.Literal) and item.value is Ellipsis:
+            return [*index[:k], *whole, *index[k + 1 :]]
+    return [*index, *whole]
+
+
 def _store_advanced(sweep: Sweep, op: ir.SetItem, buffer: str) -> None:
     """``a[indices] = x``: each element goes back to what was last stored there."""
     writer = sweep.writer
-    fn, selector = _advanced(sweep, op, "take")
+    if len(op.index) > 1:
+        fn, view, selectors, ndim = _mixed(sweep, op, "take", buffer)
+        call = f"{fn}({view}, {selectors})"
+    else:
+        fn, selector = _advanced(sweep, op, "take")
+        call = f"{fn}({buffer}, {selector})"
+        (selector_type,) = (v.type for v in ir.index_values(op.index))
+        taken = selector_type.ndim if isinstance(selector_type.dtype, types.Boolean) else 1
+        ndim = op.base.type.ndim - taken + 1
     ct = writer.fresh("ct")
-    writer.line(f"{ct} = {fn}({buffer}, {selector})", op.loc)
+    writer.line(f"{ct} = {call}", op.loc)
     if not sweep.is_active(op.value):
         return
     if is_array(op.value.type):
-        (selector_type,) = (v.type for v in ir.index_values(op.index))
-        extra = op.base.type.ndim - (selector_type.ndim if isinstance(selector_type.dtype, types.Boolean) else 1)
-        add_reduced(sweep, op.value, ct, extra + 1)
+        add_reduced(sweep, op.value, ct, ndim)
     else:
         sweep.adjoints.add(op.value, f"{ct}.sum()")

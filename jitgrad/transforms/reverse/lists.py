@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 from numba.core import types
 
 from jitgrad.analysis import activity
+from jitgrad.analysis.memory import viewed
 from jitgrad.program import ir
 from jitgrad.runtime import lists as runtime
+from jitgrad.transforms.reverse import arrays
 from jitgrad.transforms.reverse.leaves import is_array
 
 if TYPE_CHECKING:
@@ -24,15 +26,18 @@ def is_list(typ: types.Type) -> bool:
 
 
 def zeros(sweep: Sweep, value: ir.Value) -> str:
-    """A list of zeros like the list `value`, where its function's block ends."""
-    if not sweep.live(sweep.scopes.home[value]):
-        raise sweep.fail(
-            sweep.scopes.definition[value], f"the list {value.name} is made inside a loop", "make an array there"
-        )  # fmt: skip
+    """How the adjoint of the list `value` starts: with zeros like its items, or parts of an adjoint."""
     items = () if is_list(value.type.dtype) else activity.leaves(activity.elements(sweep.activity.tree(value)))
     for cell in items:  # their adjoints would have to be shared with those of the arrays they are
         for op in sweep.memory.stores.get(cell, []) if is_array(value.type.dtype) else []:
             raise sweep.fail(op, f"an array in the list {value.name} is written in place", "use one array")
+    made = sweep.scopes.definition.get(value)
+    if made is not None and (whole := viewed(made)) is not None:  # as by np.split
+        return arrays.view_text(sweep, made, sweep.adjoints.start(whole))
+    if not sweep.live(sweep.scopes.home[value]):
+        raise sweep.fail(
+            sweep.scopes.definition[value], f"the list {value.name} is made inside a loop", "make an array there"
+        )  # fmt: skip
     name = "zero_arrays" if is_array(value.type.dtype) else "zero_numbers"
     zero = "" if is_array(value.type.dtype) else f", {sweep.adjoints.zero(value.type.dtype)}"
     if isinstance(value.type, types.ListType):

@@ -10,6 +10,7 @@ from jitgrad.program import ir
 from jitgrad.runtime.arrays import put_number
 from jitgrad.runtime.shapes import overlap
 from jitgrad.transforms.arguments import Argument, arguments, signature_text
+from jitgrad.transforms.refusals import overlapping
 from jitgrad.transforms.request import Generated, VjpRequest
 from jitgrad.transforms.reverse import lists, parallel, replay
 from jitgrad.transforms.reverse.forward import ForwardSweep
@@ -149,7 +150,10 @@ def _seed(sweep: Sweep, request: VjpRequest, call: list[Argument], extra: list[s
 
 
 def _refuse_overlaps(sweep: Sweep, call: list[Argument]) -> None:
-    """Arguments that share memory are one array to the primal and two to us: refuse if it writes there."""
+    """Arguments that share memory are one array to the primal and two to us: refuse if it writes there.
+
+    Also where neither has an adjoint: the backward sweep may load again what it needs from the one.
+    """
     writer = sweep.writer
     arrays = [
         (argument.label + "".join(f"[{k}]" for k in leaf.path[len(argument.path) :]), leaf)
@@ -160,12 +164,9 @@ def _refuse_overlaps(sweep: Sweep, call: list[Argument]) -> None:
     for k, (label, one) in enumerate(arrays):
         for other_label, other in arrays[k + 1 :]:
             pair = (one, other)
-            if one.type.dtype != other.type.dtype or not any(map(sweep.active, pair)):
-                continue
             if not any(map(sweep.written, pair)):
                 continue
-            both = f"{label} and {other_label} of {sweep.program.name}"
-            text = f"{both} overlap in memory, and it writes into one; pass a copy"
+            text = overlapping(label, other_label, sweep.program.name)
             names = [sweep.path_text(writer.name(leaf.value), leaf.path) for leaf in pair]
             with writer.indented(f"if {writer.use(overlap, 'overlap')}({', '.join(names)}):"):
                 writer.line(f"raise ValueError({text!r})")

@@ -19,7 +19,7 @@ from numba.core import cgutils, types
 from numba.core.typing.npydecl import parse_dtype
 from numba.np import arrayobj
 
-from jitgrad.runtime import arrays, kernels, tape
+from jitgrad.runtime import arena, arrays, kernels, tape
 
 TOO_BIG = "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size."
 NEGATIVE = "negative dimensions are not allowed"
@@ -74,7 +74,7 @@ def _vector_like(array: types.Type, dtype: types.Type | None = None) -> types.Ar
 
 
 def _new(context: Any, builder: Any, array_type: types.Array, shape: list) -> Any:
-    """A new array, as Numba allocates it; errors are those of NumPy."""
+    """A new array from the arena; errors are those of Numba and NumPy."""
     itemsize = context.get_constant(types.intp, arrayobj.get_itemsize(context, array_type))
     order = range(len(shape)) if array_type.layout == "F" else range(len(shape) - 1, -1, -1)
     strides: list = [None] * len(shape)
@@ -86,14 +86,18 @@ def _new(context: Any, builder: Any, array_type: types.Array, shape: list) -> An
         overflow = builder.or_(overflow, builder.extract_value(product, 1))
     with builder.if_then(overflow, likely=False):
         context.call_conv.return_user_exc(builder, ValueError, (TOO_BIG,))
-    align = context.get_preferred_array_alignment(array_type.dtype)
-    meminfo = context.nrt.meminfo_alloc_aligned(builder, size, align)
+    intp = context.get_value_type(types.intp)
+    reserve = cgutils.get_or_insert_function(builder.module, ir.FunctionType(cgutils.voidptr_t, [intp]), arena.RESERVE)
+    reserve.return_value.add_attribute("noalias")
+    meminfo = builder.call(reserve, [size])
+    cgutils.guard_memory_error(context, builder, meminfo, msg="Allocation failed (probably too large).")
+    start = builder.ptrtoint(context.nrt.meminfo_data(builder, meminfo), intp)
+    start = builder.and_(builder.add(start, intp(arena.ALIGN - 1)), intp(-arena.ALIGN))
     array = _array(context, builder, array_type)
     pointer = context.get_data_type(array_type.dtype).as_pointer()
-    intp = context.get_value_type(types.intp)
     arrayobj.populate_array(
         array,
-        data=builder.bitcast(context.nrt.meminfo_data(builder, meminfo), pointer),
+        data=builder.inttoptr(start, pointer),
         shape=cgutils.pack_array(builder, shape, ty=intp),
         strides=cgutils.pack_array(builder, strides, ty=intp),
         itemsize=itemsize,

@@ -119,9 +119,7 @@ def defer(primitive: Any, args: Sequence[Any], kwargs: Mapping[str, Any], listen
     return tensor
 
 
-def _matched(
-    edge: tuple, args: Sequence[Any], kwargs: Mapping[str, Any], recording: Recording
-) -> Sequence[Any] | None:
+def _matched(edge: tuple, args: Sequence[Any], kwargs: Mapping[str, Any], recording: Recording) -> Sequence[Any] | None:
     """The operands as a node keeps them if a call is this edge; None if it is not, or if that is not seen at once.
 
     It does less than `_edge`, which makes a key of everything: the edge is known, and one of its operands was heard.

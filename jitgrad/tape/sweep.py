@@ -156,7 +156,7 @@ class Graph:
                         waiting.append(operand)
         self.order = sorted(seen, key=_by_number)
         needed = self.needed = seen & self.sources
-        self.wanted: dict[Node, list[int]] = {}
+        self.wanted = {}
         for node in self.order:
             if node in stops:
                 continue

@@ -116,14 +116,15 @@ def _slope(function, flat: Flat, k: int, step: float, middle: float) -> tuple[fl
     return slope, abs(slope - once[1]), kink
 
 
-def examine(sample: Sample, library: ModuleType = jitgrad) -> Outcome:
-    """Run one program through primal, reverse and forward."""
+def examine(sample: Sample, library: ModuleType = jitgrad, chunk: int = 0) -> Outcome:
+    """Run one program through primal, reverse and forward; with `chunk` through so many directions at once too, for the
+    first and the second derivative."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return _examine(sample, library)
+        return _examine(sample, library, chunk)
 
 
-def _examine(sample: Sample, library) -> Outcome:
+def _examine(sample: Sample, library, chunk: int) -> Outcome:
     flat = Flat(sample)
     try:
         # Plain Python checks indices, which compiled code does not.
@@ -157,6 +158,8 @@ def _examine(sample: Sample, library) -> Outcome:
     try:
         got = _check_reverse(sample, library, function, flat, value, after, want, allowed, outcome)
         _check_forward(sample, library, function, flat, value, want, allowed, got, outcome)
+        if chunk:
+            _check_chunks(sample, library, function, flat, chunk, allowed, got, outcome)
     except JitgradError as error:
         return Outcome(LOUD, _first_line(error))
     except Exception as error:
@@ -179,7 +182,7 @@ def _check_reverse(sample, library, function, flat, value, after, want, allowed,
         same = np.ndim(got) == 0 or np.asarray(got).dtype == np.asarray(args[i]).dtype
         if np.shape(got) != np.shape(args[i]) or not same:
             outcome.notes.append(f"gradient {k} is {np.shape(got)} {np.asarray(got).dtype}")
-    got = np.concatenate([np.ravel(np.asarray(g, float)) for g in gradients])
+    got = _flat(gradients)
     if got.size != flat.point.size:
         return np.full(flat.point.size, np.nan)
     bad = want.smooth & ~(np.abs(got - want.gradient) <= allowed)
@@ -209,6 +212,47 @@ def _check_forward(sample, library, function, flat, value, want, allowed, revers
         limit = float(np.sum(np.where(want.smooth, allowed, np.min(allowed)) * np.abs(direction)))
         if not abs(float(got) - expected) <= limit:
             outcome.notes.append(f"forward: {float(got)}, {name} {expected}")
+
+
+def _check_chunks(sample, library, function, flat, chunk, allowed, reverse, outcome) -> None:
+    """Columns of the Jacobian against reverse; the Hessian's rows, summed, against differences of the gradient."""
+    args = flat.args(flat.point, sample.float32)
+    got = _flat(library.jacfwd(function, argnums=sample.wrt, chunk=chunk)(*args))
+    bad = ~(np.abs(got - reverse) <= np.min(allowed)) & np.isfinite(reverse)
+    if bad.any():
+        k = np.flatnonzero(bad)
+        outcome.notes.append(f"chunks at {k.tolist()}: {got[k].tolist()}, reverse {reverse[k].tolist()}")
+    if sample.float32:
+        return
+    gradient = library.grad(function, argnums=sample.wrt)
+    direction = np.random.default_rng(sample.seed + 2).choice([-1.0, 1.0], flat.point.size)
+
+    def slope(step: float) -> np.ndarray:
+        above, below = (_flat(gradient(*flat.args(flat.point + s * direction))) for s in (step, -step))
+        return (above - below) / (2.0 * step)
+
+    coarse, fine = ((4.0 * slope(h / 2.0) - slope(h)) / 3.0 for h in (2e-4, 1e-4))
+    scale = max(1.0, float(np.nanmax(np.abs(reverse)))) + np.abs(fine)
+    smooth = np.abs(coarse - fine) <= 1e-6 * scale
+    blocks = library.hessian(function, argnums=sample.wrt, chunk=chunk)(*flat.args(flat.point))
+    size = flat.point.size
+    parts = flat.split(direction)
+    product = np.concatenate(
+        [sum(_rows(b, np.size(p), np.size(q)) @ np.ravel(q) for b, q in zip(row, parts, strict=True))
+         for row, p in zip(blocks, parts, strict=True)]
+    )  # fmt: skip
+    bad = smooth & ~(np.abs(product - fine) <= 1e-5 * scale)
+    if bad.any() and product.size == size:
+        k = np.flatnonzero(bad)
+        outcome.notes.append(f"hessian at {k.tolist()}: {product[k].tolist()}, differences {fine[k].tolist()}")
+
+
+def _flat(parts) -> np.ndarray:
+    return np.concatenate([np.ravel(np.asarray(part, float)) for part in parts])
+
+
+def _rows(block, rows: int, columns: int) -> np.ndarray:
+    return np.reshape(np.asarray(block, float), (rows, columns))
 
 
 def _same_value(mode: str, got, value, sample: Sample, outcome: Outcome) -> None:

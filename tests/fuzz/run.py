@@ -1,10 +1,12 @@
 """Write random programs, differentiate them, compare with differences, and say how many were right.
 
     python -m tests.fuzz.run --count 2000 --seed 0 [--jobs 2] [--out DIR] [--numba-opt 1] [--interpreted]
+    python -m tests.fuzz.run --count 200 --chunk 3 [--math fast]
 
 Programs run in worker processes, so that a crash or a hang costs one program and is counted. Failing
 programs are shrunk and written to the output directory; `tests/fuzz/regressions` takes such files as tests.
-With --interpreted derivatives run in Python, many times quicker, and only what fails is compiled, to confirm it.
+With --interpreted derivatives run in Python, many times quicker, and only what fails is compiled, to confirm it. With
+--chunk Jacobians and Hessians of so many columns at once are compared too; --math chooses the kernels.
 Exit status 1 when a derivative was wrong, or anything but a jitgrad error was raised.
 """
 
@@ -28,30 +30,35 @@ PATIENCE = 300.0  # seconds without a sign of life
 BAD = ("wrong", "error", CRASH, HANG)
 
 
-def work(seeds: list[int], out: Path | None, shrink_seconds: float, quick: bool) -> None:
+def work(seeds: list[int], options: argparse.Namespace) -> None:
     """In the worker: one JSON line before and one after each program."""
+    from jitgrad import options as settings
     from tests.fuzz import interpreted
     from tests.fuzz.generator import generate
     from tests.fuzz.judge import FAILURES, examine
     from tests.fuzz.reproduction import to_text
     from tests.fuzz.shrink import shrink
 
+    def judged(sample):
+        with settings(math=options.math):
+            return examine(sample, chunk=options.chunk)
+
     for seed in seeds:
         print(json.dumps({"start": seed}), flush=True)
         sample = generate(seed)
         begin = time.perf_counter()
-        outcome = examine(sample, interpreted) if quick else None
+        outcome = examine(sample, interpreted) if options.interpreted else None
         if outcome is None or outcome.kind in FAILURES:
-            outcome = examine(sample)
+            outcome = judged(sample)
         record = {"seed": seed, "kind": outcome.kind, "detail": outcome.detail, "checked": outcome.checked}
         record |= {"skipped": outcome.skipped, "seconds": round(time.perf_counter() - begin, 2)}
         print(json.dumps(record), flush=True)
-        if out and outcome.kind in FAILURES:
-            path = out / f"{outcome.kind}_{seed}.py"
+        if outcome.kind in FAILURES:
+            path = options.out / f"{outcome.kind}_{seed}.py"
             path.write_text(to_text(sample, outcome.detail))
-            if shrink_seconds > 0:
-                small = shrink(sample, lambda s, like=outcome: alike(examine(s), like), shrink_seconds)
-                path.write_text(to_text(small, examine(small).detail))
+            if options.shrink > 0:
+                small = shrink(sample, lambda s, like=outcome: alike(judged(s), like), options.shrink)
+                path.write_text(to_text(small, judged(small).detail))
     print(json.dumps({"end": True}), flush=True)
 
 
@@ -71,6 +78,7 @@ def run_chunk(seeds: list[int], options: argparse.Namespace, report) -> None:
     while seeds:
         command = [sys.executable, "-m", "tests.fuzz.run", "--worker", ",".join(map(str, seeds))]
         command += ["--out", str(options.out), "--shrink", str(options.shrink)]
+        command += ["--chunk", str(options.chunk), "--math", options.math]
         command += ["--interpreted"] if options.interpreted else []
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         lines: queue.Queue = queue.Queue()
@@ -115,11 +123,13 @@ def main() -> int:
     parser.add_argument("--shrink", type=float, default=90.0, help="seconds per failing program")
     parser.add_argument("--numba-opt", default="1", help="LLVM's optimization level, low for quick compilation")
     parser.add_argument("--interpreted", action="store_true", help="screen in Python, compile what fails")
+    parser.add_argument("--chunk", type=int, default=0, help="directions at once, 0 for one by one only")
+    parser.add_argument("--math", choices=("partials", "libm", "fast"), default="partials")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     if options.worker:
-        work([int(seed) for seed in options.worker.split(",")], options.out, options.shrink, options.interpreted)
+        work([int(seed) for seed in options.worker.split(",")], options)
         return 0
     os.environ["NUMBA_OPT"] = options.numba_opt
     seeds = list(range(options.seed, options.seed + options.count))

@@ -40,9 +40,12 @@ def test_more_random_programs(seed):
 class Differenced:
     """Stands in for jitgrad: derivatives by differences, with an error on purpose."""
 
-    def __init__(self, sample, gradient_error=0.0, tangent_error=0.0, value_error=0.0):
+    def __init__(
+        self, sample, gradient_error=0.0, tangent_error=0.0, value_error=0.0, column_error=0.0, second_error=0.0
+    ):
         self.flat = Flat(sample)
         self.gradient_error, self.tangent_error, self.value_error = gradient_error, tangent_error, value_error
+        self.column_error, self.second_error = column_error, second_error
 
     def value_and_grad(self, function, argnums):
         gradient = differences(function, self.flat).gradient
@@ -54,6 +57,19 @@ class Differenced:
         tangent = gradient @ np.concatenate([np.ravel(t) for t in tangents])
         return function(*primals), tangent + self.tangent_error
 
+    def jacfwd(self, function, argnums, chunk):
+        return lambda *args: self.flat.split(differences(function, self.flat).gradient + self.column_error)
+
+    def grad(self, function, argnums):
+        """As if the function were a sum of squares."""
+        return lambda *args: [2.0 * np.asarray(args[i]) for i in argnums]
+
+    def hessian(self, function, argnums, chunk):
+        def block(rows, columns):
+            return (2.0 + self.second_error) * np.eye(rows) if rows == columns else np.zeros((rows, columns))
+
+        return lambda *args: [[block(np.size(args[i]), np.size(args[j])) * (i == j) for j in argnums] for i in argnums]
+
 
 @pytest.mark.parametrize(
     "errors, verdict",
@@ -64,11 +80,13 @@ class Differenced:
         ({"tangent_error": -1e-4}, WRONG),
         ({"tangent_error": np.inf}, WRONG),
         ({"value_error": 1e-9}, WRONG),
+        ({"column_error": 1e-4}, WRONG),
+        ({"second_error": 1e-3}, WRONG),
     ],
 )
 def test_the_judge_notices(errors, verdict):
     sample = generate(3)
-    assert examine(sample, Differenced(sample, **errors)).kind == verdict
+    assert examine(sample, Differenced(sample, **errors), chunk=2).kind == verdict
 
 
 def test_the_judge_notices_lost_writes():

@@ -42,6 +42,7 @@ import numpy as np
 
 import jitgrad
 from benchmarks.programs import PROGRAMS, WRT
+from jitgrad.runtime import arena
 
 SIZE = (9.0, 3.2)
 STEPS = 20
@@ -112,6 +113,7 @@ def measure(name: str, n: int, least: float = 0.3) -> Point:
     gradient(*small)  # compiled
     taken = []
     for call in (function, gradient):
+        arena.drain()
         release_memory()
         taken.append(peak(lambda call=call: call(*args)))  # type: ignore[misc]
     extra = None if None in taken else taken[1] - taken[0]

@@ -20,6 +20,7 @@ from numba.core import types
 
 from jitgrad.backend.text import Text
 from jitgrad.program import ir
+from jitgrad.runtime.sums import accumulate
 
 BINARY = {
     operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.floordiv: "//",
@@ -156,6 +157,8 @@ class Writer:
         match op:
             case ir.Binary(fn=operator.contains):
                 return f"{n(op.rhs)} in {n(op.lhs)}"
+            case ir.Binary(free=True):
+                return f"{self.use(accumulate, 'accumulate')}({n(op.lhs)}, {n(op.rhs)})"
             case ir.Binary():
                 return f"{n(op.lhs)} {BINARY[op.fn]} {n(op.rhs)}"
             case ir.Unary():
@@ -186,7 +189,7 @@ class Writer:
             case ir.BuildMap():
                 return "{" + ", ".join(f"{n(k)}: {n(v)}" for k, v in op.items) + "}"
             case ir.Cast():
-                return n(op.operand)
+                return present(n(op.operand), op) or n(op.operand)
         raise TypeError(f"no expression for {type(op).__name__}")
 
     def statement(self, op: ir.Op) -> None:
@@ -211,6 +214,12 @@ class Writer:
                 self.line(f"print({', '.join(n(a) for a in op.args)})", op.loc)
             case _:
                 self.line(f"{n(op.results[0])} = {self.expression(op)}", op.loc)
+
+
+def present(text: str, op: ir.Cast) -> str | None:
+    """The number that an optional one is; None for other casts. As another name it could still be None to Numba."""
+    optional = isinstance(op.operand.type, types.Optional) and isinstance(op.result.type, types.Number)
+    return f"+{text}" if optional else None
 
 
 def _all_scalar(op: ir.Call) -> bool:

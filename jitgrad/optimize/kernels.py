@@ -1,4 +1,5 @@
-"""Elementary functions in loops as kernels of `jitgrad.fastmath`: not bit for bit, so only where that is asked for."""
+"""What is not right bit for bit, so only done where that is asked for: elementary functions as kernels of
+`jitgrad.fastmath`, and sums of innermost loops in any order."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import numpy as np
 from numba.core import types
 
 from jitgrad import fastmath
+from jitgrad.analysis.scopes import Scopes
 from jitgrad.program import ir
 
 NAMES = ("cos", "erf", "exp", "expm1", "log", "log1p", "pow", "sin", "tan", "tanh")
@@ -20,12 +22,17 @@ KERNELS: dict[Any, Any] = {
     np.float_power: fastmath.pow,
 }
 _FLOATS = (types.float64, types.float32)
+_KINDS = [{kind} for kind in _FLOATS]
 _SMOOTH = {operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.neg, operator.pos}
 
 
 def use_kernels(program: ir.Program) -> None:
-    """Call kernels in elementwise expressions and innermost loops, in place."""
+    """Call kernels in elementwise expressions and innermost loops, and free the sums of the latter, in place."""
     _in_block(program.body, inner=False)
+    scopes = Scopes(program)
+    for op in ir.walk(program.body):
+        if isinstance(op, ir.Loop) and not op.parallel and not _has_loop(op.body):
+            _free_sums(op, scopes)
 
 
 def _in_block(block: ir.Block, inner: bool) -> None:
@@ -54,6 +61,19 @@ def as_kernel(op: ir.Op) -> ir.Op:
     if result.type not in _FLOATS or any(v.type != result.type for v in op.operands):
         return op
     return ir.Call(result, kernel, list(op.operands), loc=op.loc)
+
+
+def _free_sums(loop: ir.Loop, scopes: Scopes) -> None:
+    """Let LLVM reorder the sums that a loop carries and only adds to, in place.
+
+    Compensated sums look at what they have so far, and stay as they are.
+    """
+    sums = dict(zip(loop.yields, loop.params, strict=True))
+    for op in loop.body.ops:
+        if isinstance(op, ir.Binary) and op.fn is operator.add and op.result in sums:
+            total = sums[op.result]
+            alone = scopes.uses[total] == [op] and scopes.uses[op.result] == [loop]
+            op.free = alone and op.lhs is not op.rhs and {op.lhs.type, op.rhs.type, op.result.type} in _KINDS
 
 
 def is_smooth(block: ir.Block) -> bool:

@@ -133,10 +133,13 @@ class Unary(Op):
 
 @dataclass(eq=False)
 class Binary(Op):
+    """``lhs fn rhs``. A `free` sum may be taken together with other such sums in any order."""
+
     result: Value
     fn: Callable
     lhs: Value
     rhs: Value
+    free: bool = False
 
     @property
     def operands(self):

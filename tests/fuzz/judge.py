@@ -22,6 +22,7 @@ FAILURES = (WRONG, ERROR)
 # The first that finds the function smooth counts: small steps are nearer to the point but noisier.
 STEPS = (1e-3, 1e-4, 1e-5)
 TOLERANCE, TOLERANCE32 = 1e-6, 3e-3
+ROUNDING = 1e-9  # between two modes
 
 
 @dataclass
@@ -210,6 +211,8 @@ def _check_forward(sample, library, function, flat, value, want, allowed, revers
         if not all(np.array_equal(a, b) for a, b in zip(tangents, kept, strict=True)):
             outcome.notes.append("forward wrote into the tangents it was given")
         limit = float(np.sum(np.where(want.smooth, allowed, np.min(allowed)) * np.abs(direction)))
+        if not smooth_only:  # differences say nothing about the size of what has a kink
+            limit += ROUNDING * float(np.abs(reverse) @ np.abs(direction))
         if not abs(float(got) - expected) <= limit:
             outcome.notes.append(f"forward: {float(got)}, {name} {expected}")
 
@@ -218,7 +221,7 @@ def _check_chunks(sample, library, function, flat, chunk, allowed, reverse, outc
     """Columns of the Jacobian against reverse; the Hessian's rows, summed, against differences of the gradient."""
     args = flat.args(flat.point, sample.float32)
     got = _flat(library.jacfwd(function, argnums=sample.wrt, chunk=chunk)(*args))
-    bad = ~(np.abs(got - reverse) <= np.min(allowed)) & np.isfinite(reverse)
+    bad = ~(np.abs(got - reverse) <= np.min(allowed) + ROUNDING * np.abs(reverse)) & np.isfinite(reverse)
     if bad.any():
         k = np.flatnonzero(bad)
         outcome.notes.append(f"chunks at {k.tolist()}: {got[k].tolist()}, reverse {reverse[k].tolist()}")

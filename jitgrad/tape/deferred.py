@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.tape.guards import Guard, guard_of
 from jitgrad.tape.recording import NO_KWARGS, Node, Recording, leaf, tick
 from jitgrad.tape.signatures import OPAQUE, described, kept, layout, signature
 from jitgrad.tape.tensor import Tensor, Variable
@@ -46,22 +47,28 @@ class State:
         The states after one more operation.
     programs : dict
         The compiled programs of recordings that end here, by what is asked of them.
-    usual : tuple or None
-        The edge that was taken last, with the state it leads to.
+    primitive, guard
+        Of the last operation.
+    usual : State or None
+        The one of these states that was taken last.
     credit : int
         Of a first operation: see `CREDIT`.
     size : int
         Of the root: how many states there are.
     """
 
-    __slots__ = ("credit", "depth", "dtype", "edges", "programs", "shape", "size", "usual")
+    __slots__ = ("credit", "depth", "dtype", "edges", "guard", "primitive", "programs", "shape", "size", "usual")
 
-    def __init__(self, depth: int = -1, shape: tuple[int, ...] = (), dtype: Any = None):
+    def __init__(
+        self, depth: int = -1, shape: tuple[int, ...] = (), dtype: Any = None, primitive: Any = None, guard: Any = None
+    ):
         self.depth = depth
         self.shape = shape
         self.dtype = dtype
         self.edges: dict[Hashable, State] = {}
-        self.usual: tuple[tuple, State] | None = None
+        self.primitive = primitive
+        self.guard: Guard = guard
+        self.usual: State | None = None
         self.programs: dict[Hashable, Any] = {}
         self.credit = CREDIT
         self.size = 0
@@ -82,12 +89,10 @@ def defer(primitive: Any, args: Sequence[Any], kwargs: Mapping[str, Any], listen
     """
     recording = listening[0]
     before = recording.state
-    operands: Sequence[Any] | None = None
-    usual = before.usual
-    if usual is not None:
-        edge, state = usual
-        if edge[0] is primitive:
-            operands = _matched(edge, args, kwargs, recording)
+    state = before.usual
+    operands = None
+    if state is not None and state.primitive is primitive:
+        operands = state.guard(args, kwargs, recording)
     if operands is None:
         found = _edge(primitive, args, kwargs, recording)
         if found is None:
@@ -99,7 +104,7 @@ def defer(primitive: Any, args: Sequence[Any], kwargs: Mapping[str, Any], listen
         if state is None:
             recording.state = None
             return None
-        before.usual = edge, state
+        before.usual = state
         for node in fresh:
             recording.leaves[node] = len(recording.leaves)
     recording.state = state
@@ -119,55 +124,6 @@ def defer(primitive: Any, args: Sequence[Any], kwargs: Mapping[str, Any], listen
     return tensor
 
 
-def _matched(edge: tuple, args: Sequence[Any], kwargs: Mapping[str, Any], recording: Recording) -> Sequence[Any] | None:
-    """The operands as a node keeps them if a call is this edge; None if it is not, or if that is not seen at once.
-
-    It does less than `_edge`, which makes a key of everything: the edge is known, and one of its operands was heard.
-    """
-    if len(edge) != len(args) + 1:
-        if len(edge) != len(args) + 1 + 2 * len(kwargs):
-            return None
-        names = edge[len(args) + 1 :]
-        for k, name in enumerate(kwargs):
-            value = kwargs[name]
-            if names[k] != name or type(value) not in _PLAIN or names[k + len(kwargs)] != (type(value), value):
-                return None
-    elif kwargs:
-        return None
-    leaves = recording.leaves
-    fresh = []
-    read = None
-    for k, arg in enumerate(args, 1):
-        part = edge[k]
-        kind = type(arg)
-        if kind is Variable:
-            arg = arg.read_value()
-            read = read or list(args)
-            read[k - 1] = arg
-        elif kind is not Tensor:
-            if part is not float if kind is float else kind not in _PLAIN or part != (kind, arg):
-                return None
-            continue
-        node = arg.node
-        if type(part) is int:
-            if part >= 0:
-                if recording.nodes[part] is not node:
-                    return None
-            elif leaves.get(node) != ~part or arg.index:
-                return None
-        else:
-            if node is None or node in leaves or node in fresh or node.primitive is not None or arg.index:
-                return None
-            array = arg._array
-            if part != (array.dtype, array.shape, layout(array), recording in node.recordings):
-                return None
-            fresh.append(node)
-    for node in fresh:
-        leaves[node] = len(leaves)
-    return args if read is None else tuple(read)
-
-
-_PLAIN = {int, bool, str, type(None)}
 _new = object.__new__
 
 
@@ -277,7 +233,9 @@ def place(recording: Recording) -> State | None:
             recording.leaves[other] = len(recording.leaves)
         following = state.edges.get(found[0])
         if following is None:
-            following = state.edges[found[0]] = State(depth, node.out.shape, node.out.dtype)
+            guard = guard_of(found[0], len(node.args))
+            following = State(depth, node.out.shape, node.out.dtype, node.primitive, guard)
+            state.edges[found[0]] = state.usual = following
             root.size += 1
         node.state = state = following
     return state

@@ -360,23 +360,32 @@ class _Use:
 # ----- arguments and results ------------------------------------------------------------------------
 def values_of(name: str, tree: Any, one: bool = False) -> list[Tensor]:
     """The leaves of an argument as tensors; a variable counts as its value, and reading it here is not recorded."""
-    leaves = [tree] if one else flatten(tree)
-    for leaf in leaves:
-        if type(leaf) is not Tensor and type(leaf) is not Variable:
-            what = f"{name} must be a tensor or variable{'' if one else ' or a nested structure of them'}, not "
-            if one and isinstance(leaf, (list, tuple, dict)) and leaf:
-                way_out = "differentiate its parts one by one, on a tape with persistent=True"
-            elif name in ("source", "sources", "xs", "stop_gradients", "the primals of an accumulator"):
-                way_out = "make it one with jitgrad.constant or jitgrad.Variable and use that in the computation"
-            elif leaf is None:
-                way_out = "does the function that computes it return it?"
-            else:
-                way_out = (
-                    "the computation left the tape on its way: look for np.array, np.sum of a list, math functions, "
-                    "float(), .numpy(), or writing into an array"
-                )
-            raise ArgumentError(f"{what}{type(leaf).__name__} {leaf!r}; {way_out}")
-    return [leaf if type(leaf) is Tensor else Tensor(leaf._array, leaf.node) for leaf in leaves]
+    values = []
+    for leaf in [tree] if one else flatten(tree):
+        kind = type(leaf)
+        if kind is Tensor:
+            values.append(leaf)
+        elif kind is Variable:
+            values.append(Tensor(leaf._array, leaf.node))
+        else:
+            raise _no_value(name, leaf, one)
+    return values
+
+
+def _no_value(name: str, leaf: Any, one: bool) -> ArgumentError:
+    what = f"{name} must be a tensor or variable{'' if one else ' or a nested structure of them'}, not "
+    if one and isinstance(leaf, (list, tuple, dict)) and leaf:
+        way_out = "differentiate its parts one by one, on a tape with persistent=True"
+    elif name in ("source", "sources", "xs", "stop_gradients", "the primals of an accumulator"):
+        way_out = "make it one with jitgrad.constant or jitgrad.Variable and use that in the computation"
+    elif leaf is None:
+        way_out = "does the function that computes it return it?"
+    else:
+        way_out = (
+            "the computation left the tape on its way: look for np.array, np.sum of a list, math functions, "
+            "float(), .numpy(), or writing into an array"
+        )
+    return ArgumentError(f"{what}{type(leaf).__name__} {leaf!r}; {way_out}")
 
 
 def seeds_of(
@@ -393,11 +402,12 @@ def seeds_of(
 
 
 def _ones(like: Tensor) -> np.ndarray:
-    if like.shape:
-        return np.ones(like.shape, like.dtype)
-    one = _ONE.get(like.dtype)
+    shape, dtype = like.shape, like.dtype
+    if shape:
+        return np.ones(shape, dtype)
+    one = _ONE.get(dtype)
     if one is None:
-        one = _ONE[like.dtype] = np.ones((), like.dtype)
+        one = _ONE[dtype] = np.ones((), dtype)
         one.flags.writeable = False
     return one
 

@@ -206,9 +206,9 @@ def watch(node: Node, recording: Recording) -> None:
     if recording in node.recordings:
         return
     with _watching:  # tapes of other threads may watch the same variable
-        before, since = node.recordings, {}
         alive: tuple[Recording, ...] = ()
-        for other in before:
+        since = {}
+        for other in node.recordings:
             if other.alive:
                 alive = (*alive, other)
                 if node.since and other in node.since:

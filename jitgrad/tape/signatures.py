@@ -24,12 +24,12 @@ OPAQUE = object()
 """In a signature: something that cannot be told from other things of its kind."""
 
 
-_OWNDATA = 4  # NPY_ARRAY_OWNDATA
+OWNDATA = 4  # NPY_ARRAY_OWNDATA
 
 
 def layout(array: Any) -> int:
     """The flags of an array that compiled code depends on: not whose memory it is."""
-    return array.flags.num & ~_OWNDATA
+    return array.flags.num & ~OWNDATA
 
 
 def signature(primitive: Any, args: tuple, kwargs: Mapping[str, Any], out: Any) -> tuple:

@@ -19,7 +19,13 @@ def flatten(tree: Any) -> list[Any]:
     if type(tree) in LEAVES:
         return [tree]
     if isinstance(tree, (list, tuple)):
-        return [leaf for part in tree for leaf in flatten(part)]
+        leaves = []
+        for part in tree:
+            if type(part) in LEAVES:
+                leaves.append(part)
+            else:
+                leaves += flatten(part)
+        return leaves
     if isinstance(tree, Mapping):
         return [leaf for key in _keys(tree) for leaf in flatten(tree[key])]
     return [tree]

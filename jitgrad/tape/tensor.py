@@ -270,11 +270,12 @@ class Variable(Value):
     array([0., 0.])
     """
 
-    __slots__ = ("__weakref__", "_array", "_name", "_trainable", "node")
+    __slots__ = ("__weakref__", "_array", "_name", "_trainable", "_watchable", "node")
 
     def __init__(self, initial_value: Any, trainable: bool = True, name: str | None = None, dtype: Any = None):
         self._array = owned(initial_value() if callable(initial_value) else initial_value, dtype)
         self._trainable = bool(trainable)
+        self._watchable = self._trainable and self._array.dtype.kind in "fc"
         self._name = f"Variable_{next(_names)}" if name is None else str(name)
         self.node = leaf(self._array)
 
@@ -296,12 +297,12 @@ class Variable(Value):
 
     def read_value(self) -> Tensor:
         """Its value now, as a tensor that later assignments do not change."""
-        listening = thread.recordings
-        if listening and self.node.recordings is not listening and self._trainable and self._array.dtype.kind in "fc":
+        node, listening = self.node, thread.recordings
+        if listening and self._watchable and node.recordings is not listening:
             for recording in listening:
                 if recording.watches_variables:
                     self.watch(recording)
-        return Tensor(self._array, self.node)
+        return Tensor(self._array, node)
 
     value = read_value
 

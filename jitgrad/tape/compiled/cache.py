@@ -242,7 +242,7 @@ def backward(
 ) -> list[Tensor | None]:
     """As `sweep.backward`, compiled where the structure is met often."""
     if not thread.recordings:
-        seeds = [plain(seed) for seed in seeds]
+        seeds = [seed if type(seed) is np.ndarray else plain(seed) for seed in seeds]
         found = followed(recording, targets, seeds, sources)
         if found is None or not found.met.kept.issubset(found.outs):
             materialize(recording)

@@ -184,7 +184,12 @@ class Activity:
                 self._computation(op)
             case ir.BuildMap() | ir.BuildSet():
                 for value in op.operands:
-                    depend(tree(value), tree(op.result))
+                    self._keep(value, op.result)
+
+    def _keep(self, value: ir.Value, container: ir.Value) -> None:
+        """`value` is put into a dictionary or set: a number is copied, memory is shared."""
+        for cell in leaves(self.tree(value)):
+            flow(cell, self.tree(container))
 
     def _getitem(self, op: ir.GetItem) -> None:
         base, result = self.tree(op.base), self.tree(op.result)
@@ -193,7 +198,7 @@ class Activity:
             item = op.index[0]
             if isinstance(item, ir.Literal) and isinstance(item.value, (int, slice)):
                 flow(base[item.value], result)
-            elif isinstance(result, tuple) and len(result) < len(base):
+            elif isinstance(result, tuple) and effects.is_slice(item):
                 # a slice that is no literal: any element may be any other
                 for part in base:
                     for target in result:
@@ -215,6 +220,9 @@ class Activity:
             base.find().written = True
             whole = effects.is_slice(op.index[0]) and isinstance(value, Cell)
             flow(elements(value) if whole else value, elements(base))
+        elif structure.kind(op.base.type) == structure.OPAQUE:
+            self._keep(op.value, op.base)
+            self._write(op.base)
         else:
             self._store(op.base, op.value)
 

@@ -22,7 +22,7 @@ def kind(ty: types.Type) -> str | None:
     record    one element of an array of records
     tuple     tuples and named tuples with an element that carries
     list      reflected and typed lists of what carries
-    opaque    holds floats in a way the transforms do not follow: dict, set, jitclass
+    opaque    holds floats in a way the transforms do not follow: dict and its views, set, jitclass, structref
     ========  ==========================================================================
     """
     ty = strip(ty)
@@ -43,6 +43,10 @@ def kind(ty: types.Type) -> str | None:
             return LIST if kind(ty.dtype) else None
         case types.DictType():
             return OPAQUE if kind(ty.key_type) or kind(ty.value_type) else None
+        case types.DictKeysIterableType() | types.DictValuesIterableType() | types.DictItemsIterableType():
+            return kind(ty.parent)
+        case types.StructRef():
+            return OPAQUE if any(kind(field) for field in ty.field_dict.values()) else None
         case types.Set():
             return OPAQUE if kind(ty.dtype) else None
         case types.ClassInstanceType():

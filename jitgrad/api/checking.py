@@ -133,7 +133,7 @@ def _moved(point: Any, direction: Any, step: float) -> Any:
     if not values.is_float_leaf(point):
         return point
     moved = point + step * direction
-    return moved.astype(point.dtype) if isinstance(point, np.ndarray) else type(point)(moved)
+    return np.asarray(moved, point.dtype) if isinstance(point, np.ndarray) else type(point)(moved)
 
 
 def _compare(

@@ -18,6 +18,7 @@ from jitgrad.backend.text import Text
 from jitgrad.backend.writer import Writer
 from jitgrad.errors import UnsupportedError
 from jitgrad.runtime.arrays import put_number
+from jitgrad.runtime.assign import takes
 from jitgrad.runtime.shapes import overlap
 from jitgrad.transforms.refusals import overlapping
 from jitgrad.transforms.request import Generated
@@ -213,6 +214,28 @@ class Driver:
                     self.text.line(f"{flat} = {matrix}({place}, {shape}, {rows}, {columns}, {dtype}(0))")
                 self.blocks[j, i] = block
                 self.flat[j, i] = flat
+        if self.given is not None:
+            self._check_given()
+
+    def _check_given(self) -> None:
+        """Check that the caller's blocks share memory with no argument, and with no other one."""
+        apart = self._array_texts()
+        for j, out in enumerate(self.out_leaves):
+            for i, arg in enumerate(self.in_leaves):
+                block = self.flat.get((j, i))
+                if block is None:
+                    block = self.given_block(out, arg)
+                    zero = f"{self.use(out.real_dtype.type, str(out.real_dtype))}(0)"
+                    self.text.line(f"{self.use(takes, 'takes')}({block}, {zero})")
+                for other in apart:
+                    test = self.text.suite(f"if {self.use(overlap, 'overlap')}({block}, {other}):")
+                    test.line("raise ValueError('the array for a Jacobian overlaps an argument, or another one')")
+                apart.append(block)
+
+    def _array_texts(self) -> list[str]:
+        """The texts of all arrays among the arguments."""
+        pairs = zip(self.params, self._param_types(), strict=True)
+        return [leaf.text for own, ty in pairs for leaf in plain_tree(ty, own).leaves() if leaf.is_array]
 
     def given_block(self, out: Node, arg: Node) -> str:
         """Where the caller's block for two leaves is among what `given` holds."""

@@ -76,8 +76,14 @@ class Dual:
     __slots__ = ("tangents", "value")
 
     def __init__(self, value: float, tangents: Any):
-        self.value = float(value)
-        self.tangents = np.array(tangents, np.float64)
+        try:
+            self.value = float(value)
+        except (TypeError, ValueError):
+            raise ArgumentError(f"the value of a Dual is a real number, not {value!r}") from None
+        try:
+            self.tangents = np.array(tangents, np.float64)
+        except (TypeError, ValueError):
+            self.tangents = np.empty(0)
         if self.tangents.ndim != 1 or not self.tangents.size:
             raise ArgumentError(
                 f"the tangents of a Dual are a sequence of numbers, one for each direction, not {tangents!r}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 from numba.core import types
-from numba.core.errors import TypingError
 from numba.extending import overload
 from numba.typed import List
 
+from jitgrad.backend.structure import describe
+from jitgrad.errors import ArgumentError
 from jitgrad.runtime import vectors
 
 OPTIONS = {"error_model": "numpy", "nogil": True}
@@ -22,11 +23,11 @@ def matrix_of(block, shape, rows, columns, zero):
 @overload(matrix_of)
 def _matrix_of(block, shape, rows, columns, zero):
     if not isinstance(block, types.Array) or block.layout != "C" or not block.mutable:
-        raise TypingError(f"into writes a Jacobian into a C-contiguous array, not into a {block}")
+        raise ArgumentError(f"into writes a Jacobian into a C-contiguous array, not into {describe(block)}")
     if block.dtype != zero:
-        raise TypingError(f"into writes a Jacobian of {zero} into an array of that dtype, not into a {block}")
+        raise ArgumentError(f"into writes a Jacobian of {zero} into an array of that dtype, not into {describe(block)}")
     if block.ndim != len(shape):
-        raise TypingError(f"into writes a Jacobian into an array with {len(shape)} axes, not into a {block}")
+        raise ArgumentError(f"into writes a Jacobian into an array with {len(shape)} axes, not into {describe(block)}")
 
     def matrix(block, shape, rows, columns, zero):
         if block.shape != shape:

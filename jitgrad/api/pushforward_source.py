@@ -15,7 +15,7 @@ from jitgrad.backend.into import Into, copying, header
 from jitgrad.backend.structure import is_float
 from jitgrad.backend.writer import Writer
 from jitgrad.program import ir
-from jitgrad.runtime.assign import assign
+from jitgrad.runtime.assign import assign, takes
 from jitgrad.runtime.shapes import overlap
 from jitgrad.transforms.arguments import arguments
 from jitgrad.transforms.request import Generated, JvpRequest
@@ -62,11 +62,14 @@ def _of_gradient(into: PushforwardInto, primal: Derivative, argtypes: tuple[type
         for part in ("[0]", "[1]")
     )  # fmt: skip
     read_only = [*(a for text, ty in call for a in _arrays(ty, text)), *_tangent_arrays(push, tangents, call)]
+    like = _like([call[k][0] for k in differentiated.wrt], differentiated.single)
     with writer.indented(f"def {name}({', '.join([out, tangents, *names])}):"):
+        writer.line(f"{writer.use(takes, 'takes')}({out}, ({like}, {like}))")
         _check_tangents(writer, push, tangents, call)
         for one, two in zip(gradients, products, strict=True):
             _same_shape(writer, two, one)
         _check_apart(writer, primal, products, [*gradients, *read_only])
+        _check_apart(writer, primal, gradients, _tangent_arrays(push, tangents, call))
         given = f"({out}[1], {_items(push, tangents)},)"
         writer.line(f"{jvp}({', '.join([given, f'{out}[0]', *names])})")
         writer.line("return None")
@@ -85,6 +88,7 @@ def _of_writer(into: PushforwardInto, primal: Any, argtypes: tuple[types.Type, .
     read_only = [a for k, (text, ty) in enumerate(call) if k not in outs for a in _arrays(ty, text)]
     read_only += _tangent_arrays(push, tangents, call)
     with writer.indented(f"def {name}({', '.join([out, tangents, *names])}):"):
+        writer.line(f"{writer.use(takes, 'takes')}({out}, {_like([call[k][0] for k in outs], push.single_out)})")
         _check_tangents(writer, push, tangents, call)
         for k, dot in zip(outs, dots, strict=True):
             _same_shape(writer, dot, call[k][0])
@@ -127,6 +131,11 @@ def _arguments(names: list[str], argtypes: tuple[types.Type, ...]) -> list[tuple
     for name, ty in zip(names, argtypes, strict=True):
         found += [(f"{name[1:]}[{k}]", item) for k, item in enumerate(ty)] if name[0] == "*" else [(name, ty)]
     return found
+
+
+def _like(texts: list[str], single: bool) -> str:
+    """The text of the only argument, or of a tuple of them."""
+    return texts[0] if single else f"({', '.join(texts)},)"
 
 
 def _arrays(ty: types.Type, text: str) -> list[str]:

@@ -14,7 +14,7 @@ from jitgrad.api.requests import Directions
 from jitgrad.backend import checks
 from jitgrad.backend.dispatcher import Derivative, derivative, dispatcher_of
 from jitgrad.backend.engine import Forward, Reverse
-from jitgrad.errors import ArgumentError
+from jitgrad.errors import ArgumentError, ShapeError
 from jitgrad.transforms.request import JvpRequest, VjpRequest
 
 
@@ -177,10 +177,24 @@ def _match_tangents(
         raise ArgumentError(f"{len(tangents)} tangents for {len(wrt)} arguments: {names}")
     for k in wrt:
         _check_position(fun, primals, k)
-    return wrt, tuple(
+    taken = tuple(
         values.conform(t, primals[k], f"the tangent of {label(fun, k)}", label(fun, k), several=several)
         for t, k in zip(tangents, wrt, strict=True)
     )
+    if several:
+        _same_directions(fun, wrt, taken)
+    return wrt, taken
+
+
+def _same_directions(fun: Any, wrt: tuple[int, ...], tangents: tuple) -> None:
+    """Refuse tangents of different numbers of directions."""
+    counts = [(a.shape[-1], k) for k, t in zip(wrt, tangents, strict=True) for a in values.arrays_in(t)]
+    for count, k in counts[1:]:
+        if count != counts[0][0]:
+            raise ShapeError(
+                f"the tangent of {label(fun, counts[0][1])} has {counts[0][0]} directions, a tangent of "
+                f"{label(fun, k)} {count}; pass as many for every argument"
+            )
 
 
 def _check_position(fun: Any, primals: tuple, k: int) -> None:

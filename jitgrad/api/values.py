@@ -84,6 +84,13 @@ def map_leaves(fn: Callable[[Any], Any], value: Any) -> Any:
     return fn(value)
 
 
+def arrays_in(value: Any) -> list[np.ndarray]:
+    """The arrays of a structure."""
+    found: list[np.ndarray] = []
+    map_leaves(lambda leaf: found.append(leaf) if isinstance(leaf, np.ndarray) else None, value)
+    return found
+
+
 def none_where_no_float(value: Any, like: Any) -> Any:
     """`value` with None in place of the leaves for which `like` has no float."""
     if not has_float(like):

@@ -24,7 +24,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.cpu import ParallelOptions
 from numba.core.dispatcher import Dispatcher, _FunctionCompiler
-from numba.core.registry import CPUDispatcher
+from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import NopythonTypeInference
 from numba.core.untyped_passes import IRProcessing, LiteralPropagationSubPipelinePass
@@ -506,6 +506,14 @@ _wrappers: dict[Any, Dispatcher] = {}
 def _wrapper(fn: Any) -> Dispatcher:
     """An njit function around a ufunc, a `vectorize` function or a builtin such as `math.sin`."""
     if fn not in _wrappers:
+        context = cpu_target.typing_context
+        context.refresh()
+        try:
+            context.resolve_value_type(fn)  # what Numba asks when compiled code names it
+        except ValueError:
+            raise ArgumentError(
+                f"{fn!r} is a Python object that nopython code cannot call; pass an njit function or a Python function"
+            ) from None
 
         def call(*args):
             return fn(*args)

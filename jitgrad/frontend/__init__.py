@@ -10,7 +10,7 @@ regions      control flow graph -> tree of branches and loops
 variables    which versions are one variable; what branches and loops hand on
 reader       statements -> operations; `iterators` for loops, `inline` for calls
 ssa          the tree -> structured SSA
-simplify     unused values and decided branches
+simplify     unused values, decided branches, branches that one arm does not leave
 """
 
 from jitgrad.frontend.printer import print_program

@@ -24,7 +24,8 @@ ELEMENTWISE = {
     operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.and_, operator.or_,
     operator.xor, operator.lshift, operator.rshift, operator.neg, operator.pos, operator.invert,
 }  # fmt: skip
-FUNCTIONS = {np.where: 3, np.clip: 3, abs: 1}  # functions that are no ufuncs, with their argument counts
+FUNCTIONS = {np.where: 3, np.clip: 3, abs: 1, np.angle: 1}  # functions that are no ufuncs, with their argument counts
+CONJUGATES = ("conj", "conjugate")  # methods that are a ufunc
 WRITING_FUNCTIONS = {
     np.fill_diagonal, np.copyto, np.put, np.place, np.put_along_axis, np.random.shuffle, operator.delitem, setattr,
     next,
@@ -63,6 +64,8 @@ class _Fuser:
         for op in block.ops:
             for inner in op.blocks:
                 self.block(inner)
+            if isinstance(op, ir.Method) and op.name in CONJUGATES and _is_complex_array(op.obj.type):
+                op = ir.Call(op.result, np.conjugate, [op.obj], loc=op.loc)
             if _is_elementwise(op) and any(_is_single(v.type) for v in op.operands):
                 ops += self._of_singles(op)
             else:
@@ -125,7 +128,7 @@ class _Fuser:
         result = ir.Value(name, type_)
         match op:
             case ir.Binary():
-                scalar: ir.Op = ir.Binary(result, op.fn, *operands, loc=op.loc)
+                scalar: ir.Op = ir.Binary(result, op.fn, operands[0], operands[1], loc=op.loc)
             case ir.Unary():
                 scalar = ir.Unary(result, op.fn, *operands, loc=op.loc)
             case _:
@@ -145,6 +148,10 @@ class _Fuser:
 
 def _is_array(type_: types.Type) -> bool:
     return isinstance(type_, types.Array) and type_.ndim > 0 and isinstance(type_.dtype, (types.Number, types.Boolean))
+
+
+def _is_complex_array(type_: types.Type) -> bool:
+    return isinstance(type_, types.Array) and isinstance(type_.dtype, types.Complex)
 
 
 def _is_single(type_: types.Type) -> bool:

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numba.core import types
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 from numba.core.typing.templates import Signature, fold_arguments
+from numba.np.ufunc.dufunc import DUFunc
 
 from jitgrad import rules
 from jitgrad.errors import UnsupportedError
@@ -18,7 +20,10 @@ from jitgrad.frontend.overloads import implementations
 from jitgrad.frontend.reader import BoundMethod, StatementReader, is_simple, literal
 from jitgrad.program import ir
 from jitgrad.program.clone import clone_block
-from jitgrad.runtime.iteration import listed
+from jitgrad.runtime.iteration import largest, listed, smallest
+
+ONE_BY_ONE = (np.atleast_1d, np.atleast_2d, np.atleast_3d)  # several arguments give a tuple of results
+EXTREMA = {max: largest, min: smallest}  # of the items of one argument
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,17 @@ class Inliner:
     ) -> ir.Value:
         """The value of ``fn(*args, **kwargs)``."""
         rule, inlined = self.rule_of(fn), None
+        if ir.among(fn, ONE_BY_ONE) and len(args) > 1:
+            made = [self.call(reader, fn, signature, [a], {}, t) for a, t in zip(args, type_, strict=True)]
+            return reader.emit(ir.BuildTuple(reader.new(type_), made))
+        if ir.among(fn, EXTREMA) and len(args) == 1:
+            if isinstance(args[0].type, types.BaseTuple):
+                return self.call(reader, fn, signature, reader.tuple_items(args[0]), {}, type_)
+            if isinstance(args[0].type, (types.Array, types.List, types.ListType)):
+                return self._insert(reader, self.program(EXTREMA[fn].py_func, (args[0].type,)), args, {}, type_)
+        if isinstance(fn, DUFunc) and len(args) == fn.nin and not any(isinstance(a.type, types.Array) for a in args):
+            program = self.program(fn._dispatcher.py_func, tuple(types.unliteral(a.type) for a in args))
+            return self._insert(reader, program, args, kwargs, type_)
         if hasattr(rule, "implement"):
             inlined = self._rewritten(reader, rule, args, kwargs, type_)
         elif rule is None and isinstance(fn, Dispatcher) and fn is not listed:
@@ -85,7 +101,7 @@ class Inliner:
             rule = self.rule_of(MethodReference(method.attr, obj.type))
             if hasattr(rule, "implement"):
                 inlined = self._rewritten(reader, rule, [obj, *args], kwargs, type_)
-            elif rule is None:
+            elif rule is None and not isinstance(obj.type, (types.DictType, types.Set)):  # those are data
                 inlined = self._overload(reader, method.type, [obj, *args], kwargs, type_)
         return inlined or reader.emit(ir.Method(reader.new(type_), method.attr, obj, args, kwargs))
 
@@ -102,6 +118,8 @@ class Inliner:
         if fn is None:
             return None
         values = [v for value in bound.values() for v in (value if isinstance(value, tuple) else (value,))]
+        if isinstance(type_, types.Optional):  # Numba's implementation may return None, this one does not
+            type_ = type_.type
         return self.inline(reader, fn, tuple(value.type for value in values), values, {}, type_)
 
     def _overload(

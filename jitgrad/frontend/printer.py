@@ -10,7 +10,7 @@ from numba.core import types
 from numba.np.numpy_support import as_dtype
 from numba.typed import List
 
-from jitgrad.backend.writer import Writer
+from jitgrad.backend.writer import Writer, present
 from jitgrad.errors import UnsupportedError
 from jitgrad.frontend.maps import write_map
 from jitgrad.program import ir
@@ -105,6 +105,7 @@ class Printer:
         text, numbers = writer.name(op.operand), (types.Number, types.Boolean)
         if isinstance(type_, numbers) and isinstance(op.operand.type, numbers):
             text = f"{writer.use(type_, str(type_))}({text})"
+        text = present(text, op) or text
         writer.line(f"{writer.name(op.result)} = {text}", op.loc)
 
 

@@ -109,8 +109,8 @@ class StatementReader:
         wanted = self.type_of(version)
         if value is None:
             return ir.Undefined(self.variables.display_name(version), wanted)
-        if wanted is None:
-            return value
+        if wanted is None or isinstance(wanted, types.Optional) and value.type == wanted.type:
+            return value  # surely not None
         return self.cast(value, wanted)
 
     def assign(self, version: str, value: ir.Value) -> None:
@@ -251,12 +251,14 @@ class StatementReader:
                     return self._binary(e.immutable_fn, read(e.lhs), read(e.rhs), type_)
                 return self.emit(ir.InplaceBinary(self.new(type_), e.immutable_fn, read(e.lhs), read(e.rhs)))
             case "unary":
-                return self.emit(ir.Unary(self.new(type_), e.fn, read(e.value)))
+                return self.emit(ir.Unary(self.new(type_), e.fn, self._number(read(e.value))))
             case "getattr":
                 return self._getattr(read(e.value), e.attr, target)
             case "getitem":
                 return self.get_item(read(e.value), read(e.index), type_)
             case "static_getitem" | "typed_getitem":
+                if e.op == "typed_getitem" and isinstance(self.typed.typemap[e.value.name], types.BaseTuple):
+                    return self._item_of_type(read(e.value), read(e.index), types.unliteral(e.dtype))
                 index = (
                     read(e.index) if isinstance(e.index, numba_ir.Var) else self._constant_index(e.index, e.index_var)
                 )
@@ -287,7 +289,16 @@ class StatementReader:
         if fn in (operator.is_, operator.is_not) and isinstance(rhs, ir.Literal) and rhs.value is None:
             if not isinstance(lhs.type, types.Optional):
                 return literal((lhs.type == types.none) == (fn is operator.is_))
+        if fn is operator.add and isinstance(lhs.type, types.BaseTuple):
+            return self.emit(ir.BuildTuple(self.new(type_), [*self.tuple_items(lhs), *self.tuple_items(rhs)]))
+        if types.none not in (lhs.type, rhs.type):
+            lhs, rhs = self._number(lhs), self._number(rhs)
         return self.binary(fn, lhs, rhs, type_)
+
+    def _number(self, value: ir.Value) -> ir.Value:
+        """The number that an optional one has to be where arithmetic asks for it."""
+        optional = isinstance(value.type, types.Optional) and isinstance(value.type.type, types.Number)
+        return self.cast(value, value.type.type) if optional else value
 
     def _getattr(self, base: ir.Value, attr: str, target: str) -> ir.Value:
         type_ = self.typed.typemap[target]
@@ -337,6 +348,26 @@ class StatementReader:
                 return literal(base.value[at], type_)
         return self.emit(ir.GetItem(self.new(type_), base, self.index(base, index)))
 
+    def _item_of_type(self, base: ir.Value, index: ir.Value, type_: types.Type) -> ir.Value:
+        """The item at `index` of a tuple of several types, where it is known to have this type (`literal_unroll`)."""
+        places = [k for k, item in enumerate(base.type) if types.unliteral(item) == type_]
+        outer = self.block
+        item: ir.Value = ir.Undefined("t", type_)
+        for k in reversed(places):
+            then, orelse = ir.Block(), ir.Block()
+            self.block = then
+            found = self.cast(self.get_item(base, literal(k), base.type[k]), type_)
+            self.block = outer
+            if k == places[-1]:
+                outer.ops += then.ops
+                item = found
+                continue
+            here = self.binary(operator.eq, index, literal(k), types.boolean)
+            picked = self.new(type_)
+            self.emit(ir.If(here, then, orelse, [picked], [found], [item]))
+            item = picked
+        return item
+
     def _fixed_position(self, index: ir.Value) -> int | slice | None:
         """The number or slice that an index always is."""
         item = self._index_item(index)
@@ -370,6 +401,9 @@ class StatementReader:
         if e.varkwarg is not None:
             raise self.unsupported("`**kwargs` in a call is not supported", "write the keyword arguments out")
         signature = self.typed.calltypes[e]
+        if e.vararg is None and signature is not None:
+            wanted = zip(args, signature.args, strict=False)
+            args[: len(signature.args)] = [v if isinstance(t, types.Optional) else self._number(v) for v, t in wanted]
         if isinstance(callee, BoundMethod):
             return self.inliner.method(self, callee, signature, args, kwargs, type_)
         fn = known_function(callee)
@@ -401,6 +435,8 @@ class StatementReader:
             return literal(bool(type_.literal_value))
         if fn is len and isinstance(args[0].type, types.BaseTuple):
             return literal(len(args[0].type), types.intp)
+        if fn is tuple and args and isinstance(args[0].type, types.BaseTuple):
+            return self.emit(ir.BuildTuple(self.new(types.unliteral(type_)), self.tuple_items(args[0])))
         return None
 
     def iteration(self, iterable: ir.Value) -> Any:

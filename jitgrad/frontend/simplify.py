@@ -1,4 +1,8 @@
-"""Removing what reading leaves behind: unused pure operations, decided branches, idle carried values."""
+"""Removing what reading leaves behind: unused pure operations, decided branches, idle carried values.
+
+A branch with an arm that raises becomes a check, with what the other arm does behind it: then no branch hands values
+on, and the backward sweep has none to go through.
+"""
 
 from __future__ import annotations
 
@@ -59,6 +63,11 @@ def _decide(block: ir.Block, values: dict[ir.Value, ir.Value]) -> None:
                 values.update(zip(op.outs, yields, strict=True))
                 ops += taken.ops
                 continue
+            if _raises(op.then) or _raises(op.orelse):
+                ops += _guard(op, condition, values)
+                if _raises(op.then) and _raises(op.orelse):
+                    break
+                continue
             for out, then, orelse in zip(op.outs, op.then_yields, op.else_yields, strict=True):
                 then, orelse = resolved(then, values), resolved(orelse, values)
                 if then is orelse or isinstance(orelse, ir.Undefined) and _outside(then, op.then):
@@ -111,6 +120,23 @@ def _decide(block: ir.Block, values: dict[ir.Value, ir.Value]) -> None:
         if isinstance(op, ir.Raise):
             break
     block.ops = ops
+
+
+def _raises(block: ir.Block) -> bool:
+    """Whether a block ends with an error."""
+    return bool(block.ops) and isinstance(block.ops[-1], ir.Raise)
+
+
+def _guard(op: ir.If, condition: ir.Value, values: dict[ir.Value, ir.Value]) -> list[ir.Op]:
+    """A branch that one arm does not leave: what the other arm does then follows it, with no branch around it."""
+    ops: list[ir.Op] = []
+    refused, rest, yields = op.then, op.orelse, op.else_yields
+    if not _raises(refused):
+        refused, rest, yields = op.orelse, op.then, op.then_yields
+        holds, condition = condition, ir.Value("t", types.boolean)
+        ops.append(ir.Unary(condition, operator.not_, holds, loc=op.loc))
+    values.update(zip(op.outs, yields, strict=True))
+    return [*ops, ir.If(condition, refused, ir.Block(), loc=op.loc), *rest.ops]
 
 
 def _settle(loop: ir.Loop, values: dict[ir.Value, ir.Value]) -> None:

@@ -30,7 +30,9 @@ class FunctionBuilder(StatementReader):
         result: ir.Value = literal(None)
         if typed.return_type != types.none:
             result = self.environment.get(RETURN) or ir.Undefined("result", typed.return_type)
-            result = self.cast(result, types.unliteral(typed.return_type))
+            wanted = types.unliteral(typed.return_type)
+            if not (isinstance(wanted, types.Optional) and result.type == wanted.type):  # else surely not None
+                result = self.cast(result, wanted)
         code = typed.python_function.__code__
         return ir.Program(
             name="lambda_" if code.co_name == "<lambda>" else re.sub(r"\W", "_", typed.python_function.__name__),

@@ -94,6 +94,25 @@ class MergeWhileTests(FunctionPass):
         return merge_while_tests(state.func_ir.blocks)
 
 
+@register_pass(mutates_CFG=False, analysis_only=False)
+class AdoptIdentity(FunctionPass):
+    """Let the function be the one its dispatcher is known by: inference finds recursion by comparing them.
+
+    They differ for derivatives, which run generated code.
+    """
+
+    _name = "jitgrad_adopt_identity"
+
+    def __init__(self):
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state):
+        dispatcher = state.pipeline.dispatcher
+        if dispatcher is not None:
+            state.func_ir.func_id.func = dispatcher.py_func
+        return True
+
+
 @register_pass(mutates_CFG=False, analysis_only=True)
 class StopHere(FunctionPass):
     """End the pipeline and hand over its state."""
@@ -125,6 +144,7 @@ PASSES = (
     MergeWhileTests,
     untyped_passes.ReconstructSSA,
     untyped_passes.LiteralPropagationSubPipelinePass,
+    AdoptIdentity,
     NopythonTypeInference,
     StopHere,
 )
@@ -132,6 +152,8 @@ PASSES = (
 
 class TypingPipeline(compiler.CompilerBase):
     """Numba's front half, up to type inference."""
+
+    dispatcher: Dispatcher | None = None
 
     def define_pipelines(self):
         manager = PassManager("jitgrad")
@@ -182,6 +204,7 @@ def typed_function(
         typing_context.refresh()
         target_context.refresh()
         pipeline = TypingPipeline(typing_context, target_context, None, tuple(argtypes), None, flags, {})
+        pipeline.dispatcher = dispatcher
         state = pipeline.compile_extra(python_function)
     return TypedFunction(
         blocks=state.func_ir.blocks,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from jitgrad.api.custom import stop_gradient
 from jitgrad.api.ruled import RuledFunction, build, jitted, parameters_of, rule_of_parameters
 from jitgrad.api.transforms import grad
@@ -117,7 +119,8 @@ def fixed_point(
     tolerance : float, optional
         See `root`; of ``x - function(x)``.
     rtol, max_iterations : float, int
-        With "iterate": iterate until the sum of the changes is at most ``rtol * (1 + sum of the magnitudes)``.
+        With "iterate": iterate until the sum of the changes is at most ``rtol * (1 + sum of the magnitudes)``; four
+        times the precision of the unknown is the least `rtol`.
 
     Returns
     -------
@@ -144,7 +147,7 @@ def fixed_point(
     _same_parameters("fixed_point", function, solver)
     primal = dispatcher_of(function)
     if adjoint == "iterate":
-        return _solution("fixed_point", primal, solver, rules.Iterated, tolerance, float(rtol), int(max_iterations))
+        return _solution("fixed_point", primal, solver, rules.Iterated, tolerance, *_limits(rtol, max_iterations))
 
     def distance() -> Any:
         x, *params = parameters_of(primal, "fixed_point:")
@@ -213,11 +216,24 @@ def _same_parameters(what: str, equation: Any, solver: Any) -> None:
         )
 
 
+def _number(what: str, name: str, value: Any) -> float:
+    """A bound: a number that is not negative."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not value >= 0:
+        raise ArgumentError(f"{what}: {name} must be a number that is at least 0, not {value!r}")
+    return float(value)
+
+
+def _limits(rtol: Any, max_iterations: Any) -> tuple[float, int]:
+    if isinstance(max_iterations, bool) or not isinstance(max_iterations, (int, np.integer)) or max_iterations < 1:
+        raise ArgumentError(f"fixed_point: max_iterations must be a positive int, not {max_iterations!r}")
+    return _number("fixed_point", "rtol", rtol), int(max_iterations)
+
+
 def _solution(
     what: str, equation: Any, solver: Any, rule: type[rules.Solution], tolerance: float | None, *options: Any
 ) -> RuledFunction:
     _same_parameters(what, equation, solver)
-    tolerance = None if tolerance is None else float(tolerance)
+    tolerance = None if tolerance is None else _number(what, "tolerance", tolerance)
     return _made(what, dispatcher_of(equation), dispatcher_of(solver), rule, tolerance, *options)
 
 

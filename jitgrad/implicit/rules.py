@@ -12,12 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numba import njit
 from numba.core import types
+from numba.np.numpy_support import as_dtype
 
 from jitgrad.api.customrules import zero
 from jitgrad.api.jacobians import jacfwd
 from jitgrad.api.ruled import FunctionRule, jitted, written
 from jitgrad.backend.dispatcher import derivative, once
-from jitgrad.backend.engine import Forward, Reverse
+from jitgrad.backend.engine import Forward, Reverse, read
 from jitgrad.backend.structure import describe
 from jitgrad.backend.writer import Writer
 from jitgrad.errors import ArgumentError, UnsupportedError
@@ -68,6 +69,12 @@ class Solution(FunctionRule):
             raise UnsupportedError(
                 f"{self.what}: {name} writes into its argument {self.names[k]}, which the derivative needs as it was; "
                 "write into a copy"
+            )
+        result = read(self.equation, argtypes).result.type
+        if getattr(result, "ndim", 0) != getattr(out, "ndim", 0):
+            raise ArgumentError(
+                f"{self.what}: the result of {name} is {describe(result)} where the unknown is {describe(out)}; "
+                "there must be one element for each unknown, in the same shape"
             )
 
     # ----- functions ------------------------------------------------------------------------------
@@ -127,6 +134,13 @@ class Solution(FunctionRule):
         gap = f"{w.use(self.equation, 'residual')}({self.at})"
         return [f"{w.use(_check_for(types['out']), 'check')}({gap}, {self.tolerance!r})"]
 
+    def _one_for_each(self, types: dict[str, Any], found: str, wanted: str = "out.shape") -> list[str]:
+        """Lines that refuse an equation whose result has another shape than the unknown: `found` is not `wanted`."""
+        if not getattr(types["out"], "ndim", 0):
+            return []
+        text = f"{self.what}: the result of {self.equation.__name__} must have the shape of the unknown"
+        return [f"if {found} != {wanted}:", f"    raise ValueError({text!r})"]
+
 
 def _returned(results: list[str]) -> str:
     return f"return {results[0] if len(results) == 1 else '(' + ', '.join(results) + ')'}"
@@ -175,6 +189,7 @@ class Root(Solution):
         return [
             *self._checked(types, w),
             f"{slope} = {jac}({self.at})",
+            *self._one_for_each(types, f"{slope}.shape", "out.shape + out.shape"),
             f"{weights} = -({solved})",
             *self._params_pulled(active, types, w, weights),
         ]
@@ -184,6 +199,7 @@ class Root(Solution):
         return [
             *self._checked(types, w),
             f"{slope} = {jac}({self.at})",
+            *self._one_for_each(types, f"{slope}.shape", "out.shape + out.shape"),
             f"_, {change} = {self._jvp(w, (self.names.index(param),))}(({dot},), {self.at})",
             f"return -({solving(slope, change, 'out', types['out'], w)})",
         ]
@@ -202,6 +218,7 @@ class Iterated(Solution):
         weights, solve = w.fresh("weights"), w.use(self._equation_of("adjoint", types["out"]), "adjoint")
         return [
             *self._checked(types, w),
+            *self._one_for_each(types, f"{w.use(self.equation, 'map')}({self.at}).shape"),
             f"{weights} = {solve}({self.ct}, {self.ct}, {self.at})",
             *self._params_pulled(active, types, w, weights),
         ]
@@ -211,6 +228,7 @@ class Iterated(Solution):
         return [
             *self._checked(types, w),
             f"_, {change} = {self._jvp(w, (self.names.index(param),))}(({dot},), {self.at})",
+            *self._one_for_each(types, f"{change}.shape"),
             f"return {solve}({change}, {change}, {self.at})",
         ]
 
@@ -220,12 +238,14 @@ class Iterated(Solution):
         G is the Jacobian of the map with respect to the unknown.
         """
         is_array = isinstance(out, types.Array)
-        return once(self.fn, (kind, is_array), lambda: self._iterated(kind, is_array))
+        dtype = as_dtype(out.dtype if is_array else out)
+        return once(self.fn, (kind, is_array, dtype), lambda: self._iterated(kind, is_array, dtype))
 
-    def _iterated(self, kind: str, is_array: bool) -> Any:
+    def _iterated(self, kind: str, is_array: bool, dtype: np.dtype) -> Any:
         from jitgrad.implicit.equations import fixed_point
 
         *_, rtol, limit = self.fn.recipe
+        rtol = max(rtol, 4.0 * float(np.finfo(dtype).eps))  # rounding may go on changing the last digits
         params = self.names[1:]
         w = Writer(dict.fromkeys(params))
         weights, given, point, moved, change, step = (
@@ -245,7 +265,7 @@ class Iterated(Solution):
             f"    {moved} = {step}({header})",
             f"    {change} = {size.format(f'{moved} - {weights}')}",
             f"    {weights} = {moved}",
-            f"    if {change} <= {rtol!r} * (1.0 + {size.format(moved)}):",
+            f"    if {change} <= {rtol!r} * (1.0 + {size.format(moved)}) < np.inf:",
             f"        return {weights}",
             f"raise ArithmeticError('fixed_point: iterating the {kind} of {self.equation.__name__} did not converge in "
             f'{limit} iterations; use adjoint="solve"\')',
@@ -276,16 +296,18 @@ class Linear(Solution):
 
     def _pulled(self, active, types, w):
         *_, transpose_solver, symmetric = self.fn.recipe
-        weights, parts = w.fresh("weights"), w.fresh("parts")
+        weights, parts, lines = w.fresh("weights"), w.fresh("parts"), []
         if symmetric:
             solved = self._solved(self.fn, self.ct, w)
         elif transpose_solver is not None:
             solved = self._solved(self._transposed(), self.ct, w)
         else:
-            matrix = f"{w.use(jacfwd(self.equation, 0), 'jacobian')}({self.at})"
+            matrix = w.fresh("matrix")
+            lines = [f"{matrix} = {w.use(jacfwd(self.equation, 0), 'jacobian')}({self.at})"]
+            lines += self._one_for_each(types, f"{matrix}.shape", "out.shape + out.shape")
             solved = solving(f"{matrix}.T", self.ct, "out", types["out"], w)
         found = [n for n in active if n != self.names[0]]
-        lines = [f"{weights} = {solved}"]
+        lines.append(f"{weights} = {solved}")
         if found:
             pull = self._vjp(w, tuple(self.names.index(n) for n in found))
             lines.append(f"_, {parts} = {pull}(-{weights}, {self.at})")

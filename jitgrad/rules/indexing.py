@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba.core import types as nbtypes
 
-from jitgrad.rules.registry import ArrayRule, Choose, MutatingRule, ZeroRule, register
+from jitgrad.rules.registry import ArrayRule, Choose, MutatingRule, RewriteRule, ZeroRule, register
 from jitgrad.rules.support import is_array, is_none, split_shape, takes_array
 from jitgrad.runtime.arrays import flat
 from jitgrad.runtime.kernels import compiled
@@ -340,10 +340,96 @@ register(
         note="positions and shapes",
     )
 )
+
+
+@compiled
+def _fill_diagonal(a, val, wrap):
+    rows, columns = a.shape
+    size = columns * (rows if wrap else min(rows, columns))
+    for k in range(0, size, columns + 1):
+        a[k // columns, k % columns] = val
+
+
+@compiled
+def _fill_diagonal_from(a, val, wrap):
+    rows, columns = a.shape
+    size = columns * (rows if wrap else min(rows, columns))
+    for k in range(0, size, columns + 1):
+        a[k // columns, k % columns] = val[k // (columns + 1) % val.size]
+
+
+@compiled
+def _sort_in_place(a, kind):
+    a[...] = np.sort(a)
+
+
+@compiled
+def _sort_list(a, key, reverse):
+    x = np.empty(len(a))
+    for k in range(x.size):
+        x[k] = a[k]
+    order = np.argsort(x, kind="mergesort")
+    for k in range(x.size):
+        a[k] = x[order[x.size - 1 - k if reverse else k]]
+
+
+@compiled
+def _sorted(iterable, key, reverse):
+    items = [x for x in iterable]  # noqa: C416  (Numba's list() takes no array)
+    items.sort(reverse=reverse)
+    return items
+
+
+def _floats(type_, ndim=None):
+    """Whether a type is an array of floats, with so many axes."""
+    return (
+        is_array(type_)
+        and isinstance(type_.dtype, (nbtypes.Float, nbtypes.Complex))
+        and type_.ndim == (ndim or type_.ndim)
+    )
+
+
+def _diagonal(t):
+    if not _floats(t["a"], 2):
+        return None
+    if isinstance(t["val"], nbtypes.Number):
+        return _fill_diagonal
+    return _fill_diagonal_from if _floats(t["val"], 1) else None
+
+
+def _plain_sort(implementation, items):
+    """Choose an implementation for sorts of doubles without a key."""
+
+    def choose(t):
+        of_doubles = getattr(t[items], "dtype", None) == nbtypes.float64
+        return implementation if of_doubles and is_none(t["key"]) else None
+
+    return Choose(choose)
+
+
 register(MutatingRule(methods=("fill",), params="a, value", target="a"))
-register(MutatingRule(functions=(np.fill_diagonal,), params="a, val, wrap=False", target="a"))
-register(MutatingRule(functions=(np.copyto,), params="dst, src", target="dst"))
-register(MutatingRule(methods=("sort",), params="a, axis=-1, kind=None", target="a"))
+register(
+    MutatingRule(
+        functions=(np.fill_diagonal,), params="a, val, wrap=False", target="a", implementation=Choose(_diagonal)
+    )
+)
+register(
+    MutatingRule(
+        methods=("sort",), params="a, kind=None", target="a",
+        implementation=Choose(lambda t: _sort_in_place if _floats(t["a"]) else None),
+    )
+)  # fmt: skip
+register(
+    MutatingRule(
+        methods=("list.sort",), params="a, key=None, reverse=False", target="a",
+        implementation=_plain_sort(_sort_list, "a"),
+    )
+)  # fmt: skip
+register(
+    RewriteRule(
+        functions=(sorted,), params="iterable, key=None, reverse=False", implementation=_plain_sort(_sorted, "iterable")
+    )
+)
 for _name, _params in (
     ("append", "a, value"),
     ("pop", "a, index=-1"),
@@ -352,7 +438,6 @@ for _name, _params in (
     ("reverse", "a"),
     ("clear", "a"),
     ("remove", "a, value"),
-    ("sort", "a, key=None, reverse=False"),
 ):
     register(MutatingRule(methods=(f"list.{_name}",), params=_params, target="a"))
 register(ZeroRule(methods=("list.index", "list.count")))

@@ -568,9 +568,20 @@ class AllocRule(Rule):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class MutatingRule(Rule):
-    """A function that writes into its argument `target`; the transforms handle each by name."""
+    """A function that writes into its argument `target`; the transforms handle each by name.
+
+    Attributes
+    ----------
+    implementation : njit function or Choose, optional
+        What the front end inlines in place of a call, with the parameters in order.
+    """
 
     target: str = "a"
+    implementation: Any = None
+
+    def implement(self, types: dict[str, Any]) -> Any | None:
+        """The njit function to inline for these types, or None."""
+        return self.implementation(types) if isinstance(self.implementation, Choose) else self.implementation
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

@@ -489,3 +489,36 @@ register(
     )
 )
 register(ZeroRule(functions=(np.linalg.matrix_rank,), note="piecewise constant"))
+
+
+@compiled
+def _matrix_power(a, n):
+    # the products of Numba's own implementation, whose result has a type that may be None
+    if a.shape[0] != a.shape[1]:
+        raise ValueError("input must be a square array")
+    if n == 0 or a.shape[0] == 0:
+        return np.eye(a.shape[0], a.shape[0], 0, a.dtype)
+    square = np.linalg.inv(a).copy() if n < 0 else a.copy()
+    n = abs(n)
+    if n == 3:
+        return np.dot(np.dot(square, square), square)
+    result = square
+    empty = True
+    while n > 0:
+        if n & 1:
+            result = square if empty else np.dot(result, square)
+            empty = False
+        n >>= 1
+        if n > 0:
+            square = np.dot(square, square)
+    return result
+
+
+register(
+    RewriteRule(
+        functions=(np.linalg.matrix_power,),
+        params="a, n",
+        implementation=_matrix_power,
+        cases=tuple(lambda rng, n=n: (rng.normal(size=(3, 3)) + 2.0 * np.eye(3), n) for n in (0, 3, 6, -2)),
+    )
+)

@@ -157,7 +157,7 @@ def mixed(action: str, items: tuple[int | str, ...]) -> Any:
     names = [f"i{n}" for n in range(len(selectors))]
     several = sum(item != 0 for item in items if isinstance(item, int)) > 1
     lengths: dict[Any, str] = {k: "1" for k in others if items[k] == "new"}
-    lines, at, axis = [], [], 0
+    lines, at, of_a = [], [], 0
     for k, item in enumerate(items):
         if isinstance(item, int):
             name = names[selectors.index(k)]
@@ -169,10 +169,10 @@ def mixed(action: str, items: tuple[int | str, ...]) -> Any:
                 parts.append(f"{counters[place]} % {length}" if several else counters[place])
             at.append(f"{name}[{', '.join(parts)}]" if item else name)
         elif item == "axis":
-            lengths[k] = f"a.shape[{axis}]"
+            lengths[k] = f"a.shape[{of_a}]"
             at.append(counters[k])
-        axis += item != "new"
-    source, k = f"a[{', '.join(at)}]", ", ".join(counters[axis] for axis in axes)
+        of_a += item != "new"
+    source, here = f"a[{', '.join(at)}]", ", ".join(counters[axis] for axis in axes)
     shape = "".join(f"{lengths[axis]}, " for axis in axes)
     # backwards: where an element is repeated the last store wins, the others get nothing
     for n in range(len(axes)):
@@ -180,9 +180,9 @@ def mixed(action: str, items: tuple[int | str, ...]) -> Any:
     pad = "    " * (len(axes) + 1)
     if action == "add":
         head = [f"def add_mixed(a, ct, {', '.join(names)}):"]
-        return _compile("\n".join([*head, *lines, f"{pad}{source} += ct[{k}]"]), "add_mixed")
+        return _compile("\n".join([*head, *lines, f"{pad}{source} += ct[{here}]"]), "add_mixed")
     head = [f"def take_mixed(a, {', '.join(names)}):", f"    ct = np.zeros(({shape}), a.dtype)"]
-    body = [f"{pad}ct[{k}] = {source}", f"{pad}{source} = 0", "    return ct"]
+    body = [f"{pad}ct[{here}] = {source}", f"{pad}{source} = 0", "    return ct"]
     return _compile("\n".join([*head, *lines, *body]), "take_mixed")
 
 

@@ -9,6 +9,12 @@ from jitgrad.runtime.pipeline import helper
 
 
 @helper
+def place(index, length):
+    """Where ``insert(index, x)`` puts `x` into a list of this length, and where ``pop(index)`` takes it from."""
+    return max(index + length, 0) if index < 0 else min(index, length)
+
+
+@helper
 def zero_numbers(items, zero):
     """A reflected list of `zero`, once for each number in `items`."""
     return [zero for _ in items]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba.core import utils
 from scipy import sparse
 
 from jitgrad.api import values
@@ -47,6 +48,7 @@ class SparseJacobian:
     ):
         self.fun = dispatcher_of(fun)
         self._wrt, self._outs, self._mode, self._chunk = wrt, outs, mode, chunk
+        self._signature = utils.pysignature(self.fun.py_func)
         self._detection: Detection | None = None
         self._plan: Plan | None = None
         if isinstance(sparsity, str):
@@ -104,14 +106,14 @@ class SparseJacobian:
         -------
         csr_array of bool
         """
+        self._check_call(args, kwargs)
         if self._detection is None:
             self._detection = Detection(self.fun, self._wrt, self._outs)
         self._plan = self._planned(self._detection(args, kwargs))
         return self._plan.pattern
 
     def __call__(self, *args: Any, **kwargs: Any) -> sparse.csr_array:
-        for value in (*args, *kwargs.values()):
-            values.refuse_tape_value(value)
+        self._check_call(args, kwargs)
         if self._detection is None:
             return self._evaluate(self.plan, args, kwargs, check=True)
         known = self._plan
@@ -131,7 +133,17 @@ class SparseJacobian:
         """The same matrix without the sweep that checks its pattern; wrong where an entry is missing in that."""
         if self._plan is None:
             return self(*args, **kwargs)
+        self._check_call(args, kwargs)
         return self._evaluate(self._plan, args, kwargs, check=False)
+
+    def _check_call(self, args: tuple, kwargs: dict[str, Any]) -> None:
+        """Refuse arguments that the function does not take: the code that is called has parameters of its own."""
+        for value in (*args, *kwargs.values()):
+            values.refuse_tape_value(value)
+        try:
+            self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.fun.__name__}: {error}") from None
 
     def _evaluate(self, made: Plan, args: tuple, kwargs: dict[str, Any], check: bool) -> sparse.csr_array:
         m, n = made.pattern.shape

@@ -158,6 +158,16 @@ def test_positions_count_through_star_arguments():
     assert activity.active_cell(second) and not activity.active_cell(first)
 
 
+def test_an_array_in_a_dictionary_is_the_array():
+    def f(x, a):
+        d = {1: a}
+        d[1][0] = x
+        return a[0]
+
+    activity = Activity(read(f, F8, A1), (0,))
+    assert activity.active(activity.program.params[1])
+
+
 def test_list_elements_are_one_class():
     def f(x, a):
         rows = [a, a * 2.0]
@@ -184,6 +194,9 @@ def test_list_elements_are_one_class():
         (nb.Optional(nb.float64), "scalar"),
         (nb.DictType(nb.int64, nb.float64), "opaque"),
         (nb.DictType(nb.int64, nb.int64), None),
+        (nb.DictValuesIterableType(nb.DictType(nb.int64, nb.float64)), "opaque"),
+        (nb.DictItemsIterableType(nb.DictType(nb.int64, nb.int64)), None),
+        (nb.StructRef([("x", nb.float64)]), "opaque"),
     ],
 )
 def test_kinds(type_, expected):

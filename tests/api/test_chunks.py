@@ -227,6 +227,10 @@ def test_messages():
         (lambda: jg.jvp(rosen, (X,), (X,), chunk=4), "chunk is for several directions at once: pass several=True"),
         (lambda: jg.jvp(rosen, (X,), (X,), several=True), r"has shape \(5,\).*pass \(5, number of directions\)"),
         (lambda: jg.jvp(rosen, (List(X),), (X,), several=True), "tangents have no axis of directions"),
+        (
+            lambda: jg.jvp(lambda x, k: k * x, (X, 2.0), (np.ones((5, 3)), np.ones(2)), several=True),
+            r"the tangent of argument 0 \(x\) has 3 directions, a tangent of argument 1 \(k\) 2",
+        ),
     ):
         with pytest.raises((jg.ArgumentError, jg.ShapeError), match=message):
             call()

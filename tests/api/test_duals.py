@@ -91,6 +91,10 @@ def test_kinks_and_singular_points():
 def test_messages():
     with pytest.raises(ArgumentError, match="the tangents of a Dual are a sequence of numbers, one for each direction"):
         Dual(1.0, 2.0)
+    with pytest.raises(ArgumentError, match="the tangents of a Dual are a sequence of numbers, .*, not 'abc'"):
+        Dual(1.0, "abc")
+    with pytest.raises(ArgumentError, match="the value of a Dual is a real number, not 1j"):
+        Dual(1j, [1.0])
     with pytest.raises(TypingError, match="the tangents of a Dual are a tuple of numbers"):
         njit(lambda x: Dual(x, x))(1.0)
     with pytest.raises(TypingError, match="two duals in one expression need the same number of directions"):

@@ -184,6 +184,20 @@ def test_functions_that_write_their_arguments(mode):
     np.testing.assert_array_equal(y, 1.0 + X * X)
 
 
+@pytest.mark.parametrize("mode", ["forward", pytest.param("reverse", marks=pytest.mark.slow)])
+def test_arguments_that_share_written_memory_are_refused(mode):
+    @njit
+    def f(x, y):
+        x[0] = y[1] * 2.0
+        return x * y
+
+    d, x = jg.jacobian(f, mode=mode), X.copy()
+    with pytest.raises(ValueError, match="x and y of f overlap in memory, and it writes into one; pass a copy"):
+        d(x, x)
+    np.testing.assert_array_equal(x, X)
+    np.testing.assert_array_equal(d(x, X.copy()), np.diag([0.0, 2.0, 3.0]))
+
+
 @each_mode
 def test_views_of_arguments_that_are_written(mode):
     @njit

@@ -118,11 +118,19 @@ def test_nesting_and_pickling():
         ((np.zeros(3), np.zeros(3)), V, X, "shape of the argument"),
         ((np.zeros(4), V), V, X, "overlap"),
         ((X, np.zeros(4)), V, X, "overlap"),
+        ((V, np.zeros(4)), V, X, "overlap"),
     ],
 )
 def test_what_does_not_fit(out, tangent, x, message):
     with pytest.raises(ValueError, match=message):
         jg.pushforward(jg.grad(energy)).into(out, tangent, x, 3.0)
+
+
+def test_results_are_arrays_of_the_right_kind():
+    into = jg.pushforward(jg.grad(energy)).into
+    for out, message in ((np.zeros(4), "a tuple of 2 cannot be"), ((np.zeros(4), np.zeros(4, int)), "integer array")):
+        with pytest.raises(jg.ArgumentError, match=f"into: .*{message}"):
+            into(out, V, X, 3.0)
 
 
 def test_results_and_tangents_are_apart():

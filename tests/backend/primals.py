@@ -19,3 +19,10 @@ def total(*xs):
 @njit
 def single(x):
     return x
+
+
+class Callable:
+    """An object that Python can call and Numba cannot."""
+
+    def __call__(self, x):
+        return x

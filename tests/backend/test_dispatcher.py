@@ -230,6 +230,8 @@ def test_what_cannot_be_differentiated():
         dispatcher_of(functools.partial(primals.product, 1.0))
     with pytest.raises(ArgumentError, match="is not a function"):
         dispatcher_of(3)
+    with pytest.raises(ArgumentError, match="is a Python object that nopython code cannot call"):
+        dispatcher_of(primals.Callable())
     with pytest.raises(ArgumentError, match="keyword-only"):
         scaled(lambda x, *, y=1.0: x)
 

@@ -70,7 +70,7 @@ def test_blocks_must_fit():
     for bad, message in (
         (np.zeros(4), "2 axes"), (np.zeros((2, 2), order="F"), "C-contiguous"), (np.zeros((2, 2), np.float32), "dtype"),
     ):  # fmt: skip
-        with pytest.raises(Exception, match=message):
+        with pytest.raises(jg.ArgumentError, match=message):
             d.into(bad, np.ones(2))
 
 
@@ -84,7 +84,41 @@ def test_results_that_are_copied():
     assert value[()] == 6.0
     with pytest.raises(ValueError, match="shape of the result"):
         d.into(np.zeros(3, complex), np.array([1.0 + 2.0j, 3.0]))
-    with pytest.raises(Exception, match="tuple of 2"):
+    with pytest.raises(jg.ArgumentError, match="tuple of 2"):
         jg.grad(lambda z, w: (z * w).real, (0, 1)).into(np.zeros(1, complex), 1.0j, 2.0j)
-    with pytest.raises(Exception, match="pass an array"):
+    with pytest.raises(jg.ArgumentError, match="pass a writable array of size one of dtype complex128"):
         jg.grad(lambda z: (z * z).real).into(1.0, 1.0j)
+
+
+def test_blocks_are_apart():
+    x, block, number = np.ones(2), np.ones((2, 2)), np.ones(2)
+    d = jg.jacobian(lambda x, k: (x * x[0], k * k), (0, 1), mode="forward", chunk=1)
+    blocks = (block, np.ones(2)), (np.ones(2), number[:1])
+    d.into(blocks, x, 3.0)
+    np.testing.assert_array_equal(block, [[2.0, 0.0], [1.0, 1.0]])
+    assert number.tolist() == [6.0, 1.0]
+    for bad, at in ((blocks, block[0]), ((blocks[0], (block[1], number[:1])), x), (((block, number), blocks[1]), x)):
+        with pytest.raises(ValueError, match="the array for a Jacobian overlaps an argument, or another one"):
+            d.into(bad, at, 3.0)
+    with pytest.raises(jg.ArgumentError, match="into float64; pass a writable array of size one"):
+        d.into((blocks[0], (blocks[1][0], 1.0)), x, 3.0)
+
+
+def test_gradients_must_fit():
+    d = jg.value_and_grad(lambda x, k: k * x[0] ** 2, (0, 1))
+    x, dx, dk, frozen = np.ones(2), np.zeros(2), np.zeros(1), np.zeros(2)
+    frozen.flags.writeable = False
+    assert d.into((dx, dk), x, 3.0) == 3.0
+    assert dx.tolist() == [6.0, 0.0] and dk.tolist() == [1.0]
+    for out, message in (
+        (dx, "a tuple of 2 cannot be written into an array"),
+        ((dx, dk, dk), "a tuple of 2 cannot be written into a tuple"),
+        ((dx, 0.0), "into float64; pass a writable array of size one of dtype float64"),
+        ((np.zeros(2, int), dk), "into an integer array .*; pass a writable array with 1 axis of dtype float64"),
+        ((np.zeros((2, 1)), dk), "with 1 axis"),
+        ((frozen, dk), "readonly"),
+    ):
+        with pytest.raises(jg.ArgumentError, match=f"into: .*{message}"):
+            d.into(out, x, 3.0)
+    with pytest.raises(ValueError, match="the array for the gradient of k overlaps an argument, or another gradient"):
+        d.into((dx, dx[:1]), x, 3.0)

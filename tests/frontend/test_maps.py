@@ -92,6 +92,21 @@ def maps_of(program):
     return [op for op in ir.walk(program.body) if isinstance(op, ir.Map)]
 
 
+def real_part_written(a):
+    z = a + 1j * a
+    squares = z * z
+    z.real[0] = 5.0
+    return squares * 2.0
+
+
+def without_axes(s, a):
+    t = s.copy()
+    t[()] *= 2.0
+    u = np.where(a > t, a * t, s) + np.sin(s)
+    t[()] = 3.0
+    return u * t - s
+
+
 @pytest.mark.parametrize(
     "case",
     [
@@ -102,6 +117,7 @@ def maps_of(program):
         (mixed_types, ROW.astype(np.float32), np.array([1, 2, 3]), ROW + 2j),
         (written_between, A, A), (callee_writes, A, A), (used_twice, A), (smaller_operand, A, ROW), (transposed, A),
         (custom, A, 1.5), (in_place, A, ROW), (scalar_arrays, A),
+        (real_part_written, ROW), (without_axes, np.array(0.7), ROW),
     ],
     ids=lambda case: case[0].__name__,
 )  # fmt: skip
@@ -120,6 +136,7 @@ def test_one_expression_is_one_map():
 def test_a_write_between_keeps_maps_apart():
     assert len(maps_of(program_of(written_between, A, A))) == 2
     assert len(maps_of(program_of(callee_writes, A, A))) == 2
+    assert len(maps_of(program_of(real_part_written, ROW))) == 3  # `.real` is a view of complex numbers
 
 
 def test_a_value_used_twice_is_kept():

@@ -293,6 +293,64 @@ def test_unknowns_of_other_kinds():
         jg.grad(lambda a: pair((1.0, 1.0), a)[0])(2.0)
 
 
+def test_bounds_are_numbers():
+    for bad in ("x", -1.0, True, float("nan")):
+        with pytest.raises(jg.ArgumentError, match="root: tolerance must be a number that is at least 0, not"):
+            implicit.root(power_residual, newton, tolerance=bad)
+    with pytest.raises(jg.ArgumentError, match="fixed_point: max_iterations must be a positive int, not 2.5"):
+        implicit.fixed_point(kepler, iterated, adjoint="iterate", max_iterations=2.5)
+
+
+def test_an_equation_for_each_unknown():
+    def solved(x, a):
+        return x + a
+
+    total = implicit.root(lambda x, a: np.sum(x - a), solved)
+    with pytest.raises(jg.ArgumentError, match="root: the result of <lambda> is float64 where the unknown is an array"):
+        jg.grad(lambda a: total(a, a).sum())(np.ones(3))
+    first = implicit.root(lambda x, a: (x - a)[:1], solved)
+    with pytest.raises(ValueError, match="root: the result of <lambda> must have the shape of the unknown"):
+        jg.grad(lambda a: first(a, a).sum())(np.ones(3))
+
+
+@pytest.mark.slow
+def test_an_equation_for_each_unknown_of_other_solvers():
+    at = np.ones(3), np.ones(3)
+    iterated = implicit.fixed_point(lambda x, a: 0.5 * x[:1] + a[:1], lambda x, a: 2.0 * a, adjoint="iterate")
+    with pytest.raises(ValueError, match="fixed_point: the result of <lambda> must have the shape of the unknown"):
+        jg.jvp(iterated, at, at)
+    short = implicit.linear_solve(lambda x, a: (a * x)[:1], lambda b, a: b / a)
+    with pytest.raises(ValueError, match="linear_solve: the result of <lambda> must have the shape of the unknown"):
+        jg.grad(lambda b, a: short(b, a).sum(), 1)(*at)
+
+
+def test_an_iteration_that_diverges():
+    repelling = implicit.fixed_point(lambda x, a: 3.0 * x + a, lambda x, a: -0.5 * a, adjoint="iterate")
+    with pytest.raises(ArithmeticError, match="iterating the adjoint of <lambda> did not converge"):
+        jg.grad(repelling, 1)(0.0, 1.0)
+
+
+def test_an_iteration_in_single_precision():
+    @njit
+    def step(x, a):
+        return np.cos(x) * a + np.float32(0.3) * x[::-1]
+
+    @njit
+    def found(x, a):
+        for _ in range(200):
+            x = step(x, a)
+        return x
+
+    a = np.linspace(0.1, 0.7, 5)
+    single = jg.jacrev(implicit.fixed_point(step, found, adjoint="iterate"), 1)(
+        np.ones(5, np.float32), a.astype(np.float32)
+    )
+    x = found(np.ones(5), a)
+    matrix = np.eye(5) + np.diag(np.sin(x) * a) - 0.3 * np.eye(5)[::-1]
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, np.linalg.solve(matrix, np.diag(np.cos(x))), rtol=1e-5)
+
+
 def test_an_equation_that_writes_into_its_arguments():
     def scaled(x, a):
         x *= 2.0

@@ -84,7 +84,6 @@ READABLE = {
     np.union1d,
     np.unwrap,
     np.vander,
-    np.linalg.matrix_power,
     np.polynomial.polynomial.polyadd,
     np.polynomial.polynomial.polydiv,
     np.polynomial.polynomial.polyint,

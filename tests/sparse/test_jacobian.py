@@ -146,6 +146,9 @@ def test_arguments_that_are_refused():
         jg.jacobian(ring, mode="both")
     with pytest.raises(jg.ArgumentError, match="the pattern of a Hessian is square"):
         jg.hessian(energy, sparsity=np.ones((2, 3)))
+    for call in (jg.jacobian(ring, sparsity="detect"), jg.jacobian(ring, sparsity=RING).unchecked):
+        with pytest.raises(TypeError, match="ring: missing a required argument: 'u'"):
+            call()
     with pytest.raises(jg.ArgumentError, match="detected at the first call"):
         _ = jg.jacobian(ring, sparsity="detect").pattern
     with pytest.raises(jg.UnsupportedError, match="a sparse Jacobian is one of real numbers and arrays"):

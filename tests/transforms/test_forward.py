@@ -322,6 +322,18 @@ def test_overlapping_arguments_are_refused_where_one_is_written():
     assert jvp(f, (0, 1))((v, v), x[::2], x[1::2])[1] == 2.0
 
 
+def test_overlapping_items_of_a_tuple_are_refused_where_one_is_written():
+    @njit
+    def f(p):
+        p[0][0] = p[1][1] * 2.0
+        return p[1].sum()
+
+    x, v = np.arange(4.0), np.ones(2)
+    with pytest.raises(ValueError, match=r"p\[0\] and p\[1\] of f overlap"):
+        jvp(f, (0,))(((v, v),), (x[:2], x[1:3]))
+    assert jvp(f, (0,))(((v, v),), (x[::2], x[1::2]))[1] == 2.0
+
+
 def test_the_same_argument_twice_is_fine_where_it_is_only_read():
     @njit
     def f(a, b):

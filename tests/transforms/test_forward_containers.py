@@ -7,8 +7,9 @@ import pytest
 from numba import njit
 from numba.typed import List
 
+import jitgrad
 from jitgrad.backend import derivative
-from jitgrad.errors import UnsupportedError
+from jitgrad.errors import JitgradError, UnsupportedError
 from jitgrad.transforms.request import JvpRequest
 from tests.transforms.tangents import check
 
@@ -211,6 +212,16 @@ def test_container(function, args, wrt):
 
 
 # ----- what is refused ------------------------------------------------------------------------------
+@pytest.mark.parametrize("text", ["{1: x}.values()", "[v for _, v in {1: x}.items()]"])
+def test_views_of_a_dict_are_refused(text):
+    namespace: dict = {}
+    exec(f"def f(x):\n    s = 0.0\n    for v in {text}:\n        s += v * v\n    return s", namespace)
+    with pytest.raises(UnsupportedError, match="goes through the dict"):
+        derivative(njit(namespace["f"]), JvpRequest((0,)))((1.0,), 2.0)
+    with pytest.raises(JitgradError):
+        jitgrad.grad(namespace["f"])(2.0)
+
+
 def test_dict_is_refused():
     @njit
     def through_a_dict(x):

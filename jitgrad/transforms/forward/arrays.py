@@ -27,7 +27,9 @@ def emit(e: Emitter, op: ir.Op, rule: rules.ArrayRule) -> None:
     kinds = effects.binding_types(op, bound)
     e.rules[rule.name] = None
     if rule.is_view(kinds):
-        view(e, op, next(iter(bound.values())))
+        viewed = effects.effect(op).views
+        assert viewed is not None
+        view(e, op, viewed)
         return
     out = e.name(result)
     read = {e.name(v) for value in bound.values() for v in flat(value) if not isinstance(v, ir.Literal)}
@@ -165,10 +167,10 @@ def mutate(e: Emitter, op: ir.Op, rule: rules.MutatingRule) -> None:
         return
     e.rules[rule.name] = None
     name = rule.name.rpartition(".")[2]
-    dot, text = e.dot(target), e.name(target)
+    dot = e.dot(target)
     others = [v for key, value in bound.items() if key != rule.target for v in flat(value)]
     match name:
-        case "fill" | "fill_diagonal" | "itemset" | "copyto" | "put":
+        case "fill" | "itemset" | "put":
             spots = [v for v in others if structure.kind(v.type) is not None or v is others[-1]]
             value = spots[-1]
             tangent = e.dot(value) if e.active(value) else e.algebra.zero(e, structure.strip(target.type).dtype)
@@ -178,10 +180,6 @@ def mutate(e: Emitter, op: ir.Op, rule: rules.MutatingRule) -> None:
             else:
                 assert isinstance(op, ir.Call)
                 e.line(f"{e.use(op.fn, name)}({', '.join(args)})", op.loc)
-        case "sort" if not others:
-            order = e.writer.fresh("order")
-            e.line(f"{order} = {e.use(np, 'np')}.argsort({text}, kind='mergesort')", op.loc)
-            e.line(f"{dot}[:] = {dot}[{order}]")
         case _:
             raise NoRuleError(
                 f"{rule.name} writes into `{target.name}`, which is being differentiated, at {where(op.loc)}; "

@@ -72,7 +72,7 @@ def single(e: Emitter, op: ir.Unary | ir.Binary | ir.Call | ir.Method) -> None:
         case ir.Unary():
             inner: ir.Op = ir.Unary(output, op.fn, params[0])
         case ir.Binary():
-            inner = ir.Binary(output, op.fn, *params)
+            inner = ir.Binary(output, op.fn, params[0], params[1])
         case ir.Method():
             inner = ir.Method(output, op.name, params[0], params[1:])
         case _:

@@ -12,7 +12,7 @@ from jitgrad import rules
 from jitgrad.analysis import structure
 from jitgrad.analysis.activity import Activity
 from jitgrad.backend.text import Text
-from jitgrad.backend.writer import BINARY
+from jitgrad.backend.writer import BINARY, present
 from jitgrad.frontend.maps import scalar_expression
 from jitgrad.program import ir
 from jitgrad.transforms.common import placeholder
@@ -125,6 +125,8 @@ class Emitter:
         """A number converted, where that changes it; anything else under another type is left to Numba."""
         text, to = self.name(op.operand), op.result.type
         numbers = (types.Number, types.Boolean)
+        if (number := present(text, op)) is not None:
+            return number
         if not isinstance(to, numbers) or not isinstance(op.operand.type, numbers) or op.operand.type == to:
             return text
         return f"{self.use(to, str(to))}({text})"

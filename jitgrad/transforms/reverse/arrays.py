@@ -86,8 +86,10 @@ def store(sweep: Sweep, op: ir.SetItem) -> None:
     if advanced(op.index):
         _store_advanced(sweep, op, buffer)
         return
-    index = sweep.index(op.index)
-    target = f"{buffer}[{index}]"
+    index = op.index
+    if len(index) == 1 and isinstance(index[0], ir.Literal) and index[0].value is Ellipsis:
+        index = tuple(_written_out(index, op.base.type.ndim))  # Numba has no getitem for all layouts
+    target = f"{buffer}[{sweep.index(index)}]"
     zero = f"{target} = {adjoints.zero(op.base.type.dtype)}"
     if not sweep.is_active(op.value) or not is_array(op.value.type):
         if sweep.is_active(op.value):
@@ -252,7 +254,11 @@ def _written_out(index: tuple[ir.IndexItem, ...], ndim: int) -> list[ir.IndexIte
     """An index with an item for every axis: whole axes in the place of an ellipsis, or at the end."""
 
     def taken(item: ir.IndexItem) -> int:
-        if isinstance(item, ir.Value) and isinstance(item.type, types.Array) and isinstance(item.type.dtype, types.Boolean):
+        if (
+            isinstance(item, ir.Value)
+            and isinstance(item.type, types.Array)
+            and isinstance(item.type.dtype, types.Boolean)
+        ):
             return item.type.ndim
         return 0 if isinstance(item, ir.Literal) and item.value in (None, Ellipsis) else 1
 

@@ -60,6 +60,8 @@ def pullback(sweep: Sweep, op: ir.Op) -> None:
             pass
         case None if isinstance(op, ir.Call) and isinstance(op.fn, Dispatcher):
             recursion.pullback(sweep, op)
+        case None if isinstance(op, ir.Call) and ir.among(op.fn, effects.CONTAINERS) and lists.is_list(result.type):
+            lists.converted(sweep, op)
         case None if isinstance(op, ir.GetItem) and isinstance(op.base.type, types.BaseTuple):
             _choose_item(sweep, op)
         case _:
@@ -270,11 +272,13 @@ def mutation(sweep: Sweep, op: ir.Op) -> None:
 
 def _choose_item(sweep: Sweep, op: ir.GetItem) -> None:
     """``t[i]`` of a uniform tuple with an index known only at run time."""
-    ct = sweep.adjoints.take(op.result)
-    size = len(op.base.type)
-    index = sweep.index(op.index)
+    size, index = len(op.base.type), sweep.index(op.index)
+    paths = [leaf.path for leaf in leaves(op.result) if sweep.adjoints.is_set(op.result, leaf.path)]
     for k in range(size):
-        sweep.adjoints.start(op.base, (k,))
+        for path in paths:
+            sweep.adjoints.start(op.base, (k, *path))
     for k in range(size):
         with sweep.writer.indented(f"if {index} == {k} or {index} == {k - size}:"):
-            sweep.writer.line(f"{sweep.adjoints.name(op.base, (k,))} += {ct}")
+            for path in paths:
+                ct = sweep.adjoints.name(op.result, path)
+                sweep.writer.line(f"{sweep.adjoints.name(op.base, (k, *path))} += {ct}")

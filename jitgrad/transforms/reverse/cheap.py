@@ -42,8 +42,8 @@ def is_cheap(op: ir.Op, memory: Memory) -> bool:
             return fn in (INTEGER_BINARY if isinstance(op.result.type, types.Integer) else CHEAP_BINARY)
         case ir.Unary(operand=operand):
             return isinstance(operand.type, (types.Number, types.Boolean))
-        case ir.Cast():
-            return True
+        case ir.Cast(operand=operand):
+            return not isinstance(operand.type, types.Optional)  # what may be None has no place on the tape
         case ir.GetItem(base=base):
             if isinstance(base.type, types.BaseTuple):
                 return True

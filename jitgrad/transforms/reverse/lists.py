@@ -1,7 +1,7 @@
 """Pullbacks of lists: the adjoint of a list is a list of the adjoints of its items, as long as it is.
 
-``append`` backwards is ``pop``, and ``pop`` backwards is ``append``: the adjoint list always has the length
-that the list had, so that negative indices mean the same in both.
+``append`` and ``extend`` backwards are ``pop``, and ``pop`` backwards is ``append``: the adjoint list always has the
+length that the list had, so that negative indices mean the same in both.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from numba.core import types
 
 from jitgrad.analysis import activity
 from jitgrad.analysis.memory import viewed
+from jitgrad.backend.structure import describe
 from jitgrad.program import ir
 from jitgrad.runtime import lists as runtime
 from jitgrad.transforms.reverse import arrays
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 
 def is_list(typ: types.Type) -> bool:
     return isinstance(typ, (types.List, types.ListType))
+
+
+def has_adjoint(typ: types.Type) -> bool:
+    """Whether lists of this type are followed: those of numbers and of arrays."""
+    return is_array(typ.dtype) or isinstance(typ.dtype, types.Number)
 
 
 def zeros(sweep: Sweep, value: ir.Value) -> str:
@@ -47,6 +53,7 @@ def zeros(sweep: Sweep, value: ir.Value) -> str:
 
 def load(sweep: Sweep, op: ir.GetItem) -> None:
     """``x = items[i]``."""
+    _of_numbers_or_arrays(sweep, op, op.base)
     ct = sweep.adjoints.take(op.result)
     if ct is None or not sweep.is_active(op.base):
         return
@@ -56,8 +63,17 @@ def load(sweep: Sweep, op: ir.GetItem) -> None:
     sweep.writer.line(f"{buffer}[{sweep.index(op.index)}] += {ct}", op.loc)
 
 
+def _of_numbers_or_arrays(sweep: Sweep, op: ir.Op, items: ir.Value) -> None:
+    """Refuse a list of anything else: it has no adjoint, so that what is read from it would count as constant."""
+    if sweep.is_active(items) and not has_adjoint(items.type):
+        dtype = items.type.dtype
+        kind = "nested list" if is_list(dtype) else f"list of {describe(dtype)}"
+        raise sweep.fail(op, f"the {kind} {items.name} is differentiated", "use lists of numbers or of arrays")
+
+
 def store(sweep: Sweep, op: ir.SetItem) -> None:
     """``items[i] = x``."""
+    _of_numbers_or_arrays(sweep, op, op.base)
     if is_list(op.value.type) or is_array(op.value.type):
         raise sweep.fail(op, f"an item of the list {op.base.name} is replaced", "use an array")
     buffer = sweep.adjoints.start(op.base)
@@ -67,16 +83,37 @@ def store(sweep: Sweep, op: ir.SetItem) -> None:
 
 
 def method(sweep: Sweep, op: ir.Method) -> None:
-    """``append`` and ``pop``."""
+    """``append``, ``insert``, ``extend``, ``pop`` and ``reverse``."""
+    _of_numbers_or_arrays(sweep, op, op.obj)
     buffer = sweep.adjoints.start(op.obj)
     match op.name, len(op.args):
         case "append", 1:
             ct = sweep.writer.fresh("ct")
             sweep.writer.line(f"{ct} = {buffer}.pop()", op.loc)
             sweep.adjoints.add(op.args[0], ct)
-        case "pop", 0 if not is_array(op.result.type):
+        case "pop", 0 if not is_list(op.result.type):
+            if is_array(op.result.type):
+                sweep.adjoints.start(op.result)
             ct = sweep.adjoints.take(op.result) or sweep.adjoints.zero(op.result.type)
             sweep.writer.line(f"{buffer}.append({ct})", op.loc)
+        case "pop", 1 if not is_list(op.result.type) and not is_array(op.result.type):
+            ct = sweep.adjoints.take(op.result) or sweep.adjoints.zero(op.result.type)
+            place, index = sweep.writer.use(runtime.place, "place"), sweep.saved.need(op.args[0])
+            sweep.writer.line(f"{buffer}.insert({place}({index}, len({buffer}) + 1), {ct})", op.loc)
+        case "insert", 2:
+            ct, index = sweep.writer.fresh("ct"), sweep.saved.need(op.args[0])
+            place = sweep.writer.use(runtime.place, "place")
+            sweep.writer.line(f"{ct} = {buffer}.pop({place}({index}, len({buffer}) - 1))", op.loc)
+            sweep.adjoints.add(op.args[1], ct)
+        case "reverse", 0:
+            sweep.writer.line(f"{buffer}.reverse()", op.loc)
+        case "extend", 1 if is_list(op.args[0].type) and not is_list(op.obj.type.dtype):
+            (source,) = op.args
+            target, k = sweep.adjoints.start(source) if sweep.is_active(source) else None, sweep.writer.fresh("k")
+            if target is None or sweep.adjoints.leaf(source) == sweep.adjoints.leaf(op.obj):
+                raise sweep.fail(op, f"the list {op.obj.name} grows by itself or by constants", "append the items")
+            with sweep.writer.indented(f"for {k} in range(len({target}) - 1, -1, -1):"):
+                sweep.writer.line(f"{target}[{k}] += {buffer}.pop()", op.loc)
         case _:
             raise sweep.fail(op, f"`{op.name}` on the list {op.obj.name} is differentiated", "use an array")
 
@@ -105,3 +142,16 @@ def build(sweep: Sweep, op: ir.BuildList) -> None:
     if name is not None:
         for k, item in enumerate(op.items):
             sweep.adjoints.add(item, f"{name}[{k}]", fresh=True)
+
+
+def converted(sweep: Sweep, op: ir.Call) -> None:
+    """``List()``, ``list(items)``, ``List(items)``."""
+    name = sweep.adjoints.take(op.result)
+    if not op.args or name is None:
+        return
+    (source,) = op.args
+    if is_list(op.result.type.dtype) or not (is_list(source.type) or is_array(source.type)):
+        raise sweep.fail(op, f"a list is made of a {source.type}", "append the items in a loop")
+    buffer, k = sweep.adjoints.start(source), sweep.writer.fresh("k")
+    with sweep.writer.indented(f"for {k} in range(len({buffer})):"):
+        sweep.writer.line(f"{buffer}[{k}] += {name}[{k}]", op.loc)

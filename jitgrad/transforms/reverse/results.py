@@ -5,9 +5,11 @@ from __future__ import annotations
 from numba.core import types
 
 from jitgrad.analysis import structure
+from jitgrad.backend.structure import has_float
 from jitgrad.errors import UnsupportedError
 from jitgrad.program import ir
 from jitgrad.runtime.arrays import put_number
+from jitgrad.runtime.assign import takes
 from jitgrad.runtime.shapes import overlap
 from jitgrad.transforms.arguments import Argument, arguments, signature_text
 from jitgrad.transforms.refusals import overlapping
@@ -97,6 +99,9 @@ def _given(sweep: Sweep, call: list[Argument], out: str) -> list[tuple[Leaf, str
 def _use_given(sweep: Sweep, call: list[Argument], out: str) -> None:
     """Let the adjoints of array arguments be the caller's arrays."""
     writer = sweep.writer
+    texts = [sweep.path_text(writer.name(call[k].value), call[k].path) for k in sweep.request.wrt]
+    like = texts[0] if sweep.request.single else f"({', '.join(texts)},)"
+    writer.line(f"{writer.use(takes, 'takes')}({out}, {like})")
     read = [
         sweep.path_text(writer.name(leaf.value), leaf.path)
         for value in dict.fromkeys(argument.value for argument in call)
@@ -104,12 +109,13 @@ def _use_given(sweep: Sweep, call: list[Argument], out: str) -> None:
         if is_array(leaf.type)
     ]
     for leaf, text in _given(sweep, call, out):
+        message = f"the array for the gradient of {leaf.name} overlaps an argument, or another gradient"
+        for other in read:
+            with writer.indented(f"if {writer.use(overlap, 'overlap')}({text}, {other}):"):
+                writer.line(f"raise ValueError({message!r})")
+        read.append(text)
         if is_array(leaf.type):
             value = sweep.path_text(writer.name(leaf.value), leaf.path)
-            for other in read:
-                with writer.indented(f"if {writer.use(overlap, 'overlap')}({text}, {other}):"):
-                    writer.line(f"raise ValueError('the array for the gradient of {leaf.name} overlaps an argument')")
-            read.append(text)
             with writer.indented(f"if {text}.shape != {value}.shape:"):
                 writer.line(
                     f"raise ValueError('the array for the gradient of {leaf.name} must have the shape of the argument')"
@@ -144,6 +150,12 @@ def _seed(sweep: Sweep, request: VjpRequest, call: list[Argument], extra: list[s
     for position, (value, path) in enumerate(parts):
         base = cotangent if request.outs is None else f"{cotangent}[{position}]"
         for leaf in leaves(value):
+            if leaf.path[: len(path)] == path and lists.is_list(leaf.type) and has_float(leaf.type):
+                if not lists.has_adjoint(leaf.type):
+                    raise UnsupportedError(
+                        f"the result of {sweep.program.name} holds a {leaf.type}, which reverse mode cannot "
+                        "differentiate; return lists of numbers or of arrays, or use jvp"
+                    )
             if leaf.path[: len(path)] == path and sweep.active(sweep.adjoints.leaf(value, leaf.path)):
                 text = sweep.path_text(base, leaf.path[len(path) :])
                 sweep.adjoints.add(value, text, leaf.path, fresh=False)
@@ -202,7 +214,7 @@ def _gradient(sweep: Sweep, argument: Argument) -> str:
             return f"{sweep.np}.zeros({text}.shape, {sweep.dtype(typ.dtype)})"
         if isinstance(leaf.type, (types.Float, types.Complex)):
             return sweep.adjoints.zero(leaf.type)
-        if lists.is_list(typ) and structure.kind(typ) is not None:
+        if lists.is_list(typ) and lists.has_adjoint(typ):
             return lists.zeros(sweep, argument.value)
         if structure.kind(typ) is not None:
             raise UnsupportedError(

@@ -1,8 +1,10 @@
 """Pullbacks of operators and calls by their rules."""
 
+import math
+
 import numpy as np
 import pytest
-from numba import njit
+from numba import literal_unroll, njit
 
 import jitgrad
 from jitgrad.errors import NoRuleError
@@ -40,6 +42,70 @@ def many_functions(m, v):
     u = np.concatenate((w, v[:1]))
     s = np.sum(u * u) + np.outer(v, w)[1, 0] + np.cumsum(v)[1] + m.T.copy()[2, 1]
     return s * np.mean(m) + np.max(v) * np.min(v) + np.full(2, v[0])[1]
+
+
+@njit
+def sum_of_squares(x, *more):
+    s = x * x
+    for v in more:
+        s += v * x
+    return s
+
+
+@njit
+def applied(f, x, *args):
+    return f(x, *args) * x
+
+
+@cases(0.7, 1.2)
+def star_arguments_passed_on(x, y):
+    t = (x, y) + (x * y,)
+    return applied(sum_of_squares, x, y, x * y) + sum_of_squares(*t) * t[2]
+
+
+@cases(0.7, 1.2, 1)
+def tuple_of_tuples_with_an_index_of_data(x, y, k):
+    t = ((x, y), (y * y, x * y), (x, x))
+    s = 0.0
+    for i in range(3):
+        p, q = t[(i + k) % 3]
+        s += p * q * (i + 1)
+    return s
+
+
+@cases(some(3), some(4).reshape(2, 2), 0.7)
+def unrolled_over_types(x, m, c):
+    s = 0.0
+    for t in literal_unroll((x, c, m, x * c, 2)):
+        s += np.sum(np.sin(x[0] * t) * c)
+    return s
+
+
+@cases(some(9).reshape(3, 3) + 2.0 * np.eye(3), some(3))
+def matrix_powers(m, v):
+    p = np.linalg.matrix_power(m, 5)
+    return np.sum(p @ v) + p[0, 1] * np.sum(p.T * v)
+
+
+@cases(some(3))
+def numbers_of_a_dictionary(x):
+    rates, best, s = {0: 2.0, 1: 0.5}, None, 0.0
+    for i in range(3):
+        rate = rates.get(i)
+        if rate is not None:
+            s += math.sin(x[i] * rate)
+        c = x[i] * rates.get(i, 0.3)
+        if best is None or c > best:
+            best = c
+    return s * math.exp(best)
+
+
+@cases(some(4), some(3))
+def complex_conjugates(x, y):
+    z = np.exp(1j * x) * (y[0] + 2j)
+    w = z * z.conjugate()
+    z.real[0] = y[1]  # after w was computed
+    return np.sum((w * 2.0 + z.conj()).real * np.angle(z))
 
 
 @cases.each
@@ -106,9 +172,9 @@ def test_no_rule_names_function_and_place():
 
 
 def test_unfollowed_mutation_is_refused():
-    def f(x):
+    def f(x, k):
         np.fill_diagonal(x, x[0, 1])
         return np.sum(x * x)
 
     with pytest.raises(jitgrad.JitgradError):
-        source(f, some(4).reshape(2, 2))
+        source(f, some(8).reshape(2, 2, 2), 1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jitgrad.errors import UnsupportedError
-from tests.transforms.reverse.harness import Cases, check, some, source
+from tests.transforms.reverse.harness import Cases, check, generated, in_python, some, source
 
 cases = Cases()
 
@@ -317,6 +317,21 @@ def test_two_names_for_one_written_array_are_refused():
         check(f, some(3))
     except UnsupportedError as error:
         assert "written in place" in str(error)
+
+
+def test_an_array_of_a_tuple_that_is_written_after_a_check():
+    def f(p, k):
+        x, v = p
+        if k < 0:
+            raise ValueError("negative")
+        x[0] = x[1] * v
+        return x[0] * x[1]
+
+    run = in_python(generated(f, (some(3), 0.5), 1, wrt=(0,)))
+    x = some(3)
+    ((x_bar, v_bar),) = run((x.copy(), 0.5), 1)
+    np.testing.assert_allclose(x_bar, [0.0, 2.0 * x[1] * 0.5, 0.0])
+    np.testing.assert_allclose(v_bar, x[1] ** 2)
 
 
 def test_an_error_names_place_and_way_out():

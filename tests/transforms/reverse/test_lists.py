@@ -98,6 +98,54 @@ def infinite_item(x):
     return items[0] * items[0]
 
 
+@cases(some(4), 0.7)
+def every_method(x, c):
+    l = [x[0], c * x[1], x[2] ** 2, x[3]]
+    l.insert(1, c * c)
+    l.insert(-1, x[0] * x[3])
+    l.insert(100, x[1])
+    l.reverse()
+    p, q = l.pop(1), l.pop(-2)
+    squares = [v * v for v in l]
+    l.extend(squares)
+    squares[0] = p
+    l.sort()
+    down = sorted(l, reverse=True)
+    s = q * squares[0] + down[0] * down[2] * sorted(x)[1]
+    for i in range(len(l)):
+        s += (i + 1) * l[i]
+    return s + max(l) * min(x) + max([c, x[0]])
+
+
+@cases(some(3), 0.7)
+def arrays_are_popped(x, c):
+    stack = [x * c, x + c]
+    s = 0.0
+    while len(stack) > 0:
+        a = stack.pop()
+        s += np.sum(a * a) * c
+        if a[0] > 0.6 and len(stack) < 2:
+            stack.append(a * 0.5)
+    return s
+
+
+@cases(some(6), 0.7)
+def views_that_split_makes(x, c):
+    y = x * c
+    a, b, d = np.split(y, 3)
+    s = np.sum(a * b * d)
+    for part in np.array_split(y * y, 4):
+        s += part[0] * np.sum(part)
+    return s
+
+
+@cases(0.7, some(3))
+def list_of_an_array(c, x):
+    l = list(x)
+    l[1] *= c
+    return l[0] * l[1] * l[2]
+
+
 @cases.each
 def test_against_differences(case):
     case.check()
@@ -114,16 +162,41 @@ def test_append_is_a_pop_backwards():
 
 
 def test_what_is_not_followed_is_refused():
-    def inserts(x):
-        items = [x, 2.0 * x]
-        items.insert(0, x * x)
-        return items[0] * items[2]
+    def pairs(x):
+        items = [(x, 2.0 * x), (x * x, 1.0)]
+        s = 0.0
+        for a, b in items:
+            s += a * b
+        return s
+
+    def nested(x):
+        items = [[x, 2.0 * x], [x * x, 1.0]]
+        return items[1][0] * items[0][1]
+
+    def split_and_written(x):
+        y = x * 2.0
+        parts = np.split(y, 3)
+        y[0] = x[1]
+        return np.sum(parts[0] * parts[1])
 
     def arrays_written(x):
         items = [x * 1.0, x * 2.0]
         items[0][0] = x[1]
         return np.sum(items[0] * items[1])
 
-    for function, args in ((inserts, (0.7,)), (arrays_written, (some(3),))):
+    for function, args in (
+        (pairs, (0.7,)),
+        (nested, (0.7,)),
+        (split_and_written, (some(3),)),
+        (arrays_written, (some(3),)),
+    ):
         with pytest.raises(JitgradError):
             source(function, *args)
+
+
+def test_a_result_of_pairs_in_a_list_is_refused():
+    def f(x):
+        return [(x, 2.0 * x)]
+
+    with pytest.raises(JitgradError, match="the result of f holds a list"):
+        source(f, 0.7, seed="argument")

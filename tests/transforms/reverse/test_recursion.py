@@ -8,6 +8,7 @@ from numba import njit
 
 import jitgrad
 from jitgrad.errors import UnsupportedError
+from tests import numeric
 from tests.transforms.reverse.harness import compare, some
 
 
@@ -51,6 +52,17 @@ def test_against_differences():
     args = (some(4), 0.7)
     every_kind(*args)  # recursion has to be compiled before it is read
     compare(jitgrad.value_and_grad(every_kind, (0, 1)), every_kind, args, (0, 1))
+
+
+@pytest.mark.slow
+def test_hessian():
+    @njit
+    def f(x):
+        return tree(x[0], x, 2)
+
+    x = some(3)
+    expected = numeric.gradient(jitgrad.grad(f), x)
+    np.testing.assert_allclose(jitgrad.hessian(f)(x), expected, rtol=1e-6, atol=1e-7)
 
 
 @njit

@@ -1,5 +1,6 @@
 """The generated function: signature, seeds, results, gradients into given arrays."""
 
+import math
 import subprocess
 import sys
 
@@ -152,6 +153,28 @@ def test_arguments_that_share_written_memory_are_refused(function, pack):
     assert a_bar[0] == 0.0 and b_bar[0] == 2.0
     with pytest.raises(ValueError, match="overlap"):
         call(x[:2], x[1:])
+
+
+@njit
+def reads_again(t, a, b):
+    s = 0.0
+    for i in range(a.size):
+        s += math.sin(t * a[i]) ** 2
+    b[0] = 1.0
+    return s * s
+
+
+@njit
+def passes_through(t, a, b):
+    a[0] = t
+    return b[0] * t
+
+
+@pytest.mark.parametrize("function", [reads_again, passes_through])
+def test_shared_memory_that_has_no_adjoint_is_refused_too(function):
+    x = np.array([0.5, 2.0])
+    with pytest.raises(ValueError, match=f"a and b of {function.__name__} overlap"):
+        jitgrad.grad(function)(2.0, x, x)
 
 
 def test_into_zeroes_what_it_is_given():

@@ -139,7 +139,9 @@ def mixed_precision(x, c):
 @program(lambda: (A(1.5), 2.0))
 @njit
 def zero_dimensional(x, c):
-    return x[()] * x[()] * c
+    y = x.copy()
+    y[()] *= c
+    return np.sum(np.array([1.0, c]) * y) * x + np.exp(y)
 
 
 @program(lambda: (some(3), A([1, 2, 3]), 2), wrt=(0,))

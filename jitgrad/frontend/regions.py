@@ -275,7 +275,7 @@ class Structurer:
     def _region(self, nodes: dict, entry) -> list:
         """The suite of an acyclic graph from `entry` to `END`."""
         graph = self._graph(nodes, entry, [END])
-        order = {label: place for place, label in enumerate(graph.topo_order())}
+        order = _topological(nodes, entry)
         count: dict = {}
         for label in nodes:
             if label in order:
@@ -323,6 +323,27 @@ class Structurer:
             return suite, ends
 
         return emit(entry)[0]
+
+
+def _topological(nodes: dict, entry) -> dict:
+    """The place of each label that is reached from `entry`, and of `END`, in an order in which jumps lead onwards.
+
+    Not `CFGraph.topo_order`: that of Numba 0.68 takes a block for visited when its first predecessor is, and may put it
+    before another predecessor.
+    """
+    finished: dict = {}  # in the order in which all that follows was seen
+    stack = [(entry, iter(dict.fromkeys(nodes[entry].targets)))]
+    begun = {entry}
+    while stack:
+        label, targets = stack[-1]
+        target = next((t for t in targets if t not in begun and (t in nodes or t == END)), None)
+        if target is None:
+            finished[label] = None
+            stack.pop()
+        else:
+            begun.add(target)
+            stack.append((target, iter(dict.fromkeys(nodes[target].targets if target in nodes else ()))))
+    return {label: place for place, label in enumerate(reversed(finished))}
 
 
 def _joined(ends: dict, more: dict) -> dict:

@@ -382,3 +382,23 @@ def two_exits(x, small):
             s = s * s
             break
     return s
+
+
+@program(lambda: (A([1.5, 0.5, -0.5, 2.0]), -3, 4, 6))
+@njit
+def continues_under_a_test_of_two_conditions(x, a, b, c):
+    s, fuel = 0.0, 12
+    while a > -2 or c <= b + 3:
+        fuel -= 1
+        a += 1
+        s += x[fuel % 4] * x[a % 4]
+        if fuel < 0:
+            return s * s
+        if a != c:
+            if (x[a % 4] <= 1.0 or b <= -2) and a <= c:
+                s *= x[0]
+                continue
+        else:
+            continue
+        s += x[1] * s
+    return s

@@ -72,9 +72,9 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"jitgrad.{name}")
     if name not in __all__:
-        from jitgrad.hints import missing
+        from jitgrad.hints import MissingName
 
-        raise missing("jitgrad", name)
+        raise MissingName("jitgrad", name)
     found = getattr(importlib.import_module(_LATER.get(name, "jitgrad.tape")), name)
     globals()[name] = found  # the next access does not come here
     return found

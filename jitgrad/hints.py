@@ -73,10 +73,20 @@ _HINTS |= {f"{name}Optimizer": f"jitgrad.optim.{name}" for name in ("Adadelta", 
 _HINTS["RMSPropOptimizer"] = "jitgrad.optim.RMSprop"
 
 
-def missing(module: str, name: str) -> AttributeError:
-    """The error for a name that a module does not have, with what to write instead."""
-    advice = "" if name.startswith("_") else _advice(module, name)
-    return AttributeError(f"module {module!r} has no attribute {name!r}{advice}")
+class MissingName(AttributeError):
+    """The error for a name that a module does not have, with what to write instead.
+
+    That is found out when somebody reads it: most who ask for a name that is not there, `hasattr` and imports of
+    submodules among them, do not.
+    """
+
+    def __init__(self, module: str, name: str):
+        super().__init__(module, name)
+
+    def __str__(self) -> str:
+        module, name = self.args
+        advice = "" if name.startswith("_") else _advice(module, name)
+        return f"module {module!r} has no attribute {name!r}{advice}"
 
 
 def _advice(module: str, name: str) -> str:

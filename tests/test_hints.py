@@ -1,6 +1,8 @@
 """Names of TensorFlow that are missing say what to write, and what they say exists."""
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -59,3 +61,14 @@ def test_the_numpy_function_takes_tape_values(name):
     for part in re.search(r"write np\.([\w.]+)", str(caught.value))[1].split("."):
         found = getattr(found, part)
     assert found in HANDLERS or isinstance(found, np.ufunc)
+
+
+def test_the_first_gradient_does_not_look_for_advice():
+    """Imports ask the package for its submodules, and must not load the tape for an error that nobody reads."""
+    program = (
+        "import sys, numba, jitgrad\n"
+        "print(jitgrad.grad(numba.njit(lambda x: x * x))(3.0))\n"
+        "print('jitgrad.tape' in sys.modules, 'jitgrad.nn' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["6.0", "False", "False"]

@@ -23,6 +23,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    from jitgrad.hints import missing
+    from jitgrad.hints import MissingName
 
-    raise missing(__name__, name)
+    raise MissingName(__name__, name)

@@ -79,7 +79,7 @@ def measure(names: list[str], repeat: int) -> bool:
 def main() -> int:
     from benchmarks.programs import PROGRAMS
 
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.compile", description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="programs to compile, all by default")
     parser.add_argument("--repeat", type=int, default=1, help="pairs of processes per figure")
     options = parser.parse_args()

@@ -96,7 +96,7 @@ def judge(name: str, tries: int, least: float = 0.2) -> Result:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gate", description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="what to measure, all by default")
     parser.add_argument("--tries", type=int, default=4, help="measurements of a ratio before it fails")
     options = parser.parse_args(arguments)

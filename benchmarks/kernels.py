@@ -148,7 +148,7 @@ def jax_seconds(name: str, real: Any) -> float | None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.kernels", description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="functions, all by default")
     parser.add_argument("--float32", action="store_true", help="float32 in place of float64")
     parser.add_argument("--numpy", action="store_true", help=argparse.SUPPRESS)

@@ -1,4 +1,4 @@
-"""Forward mode in several directions, and Hessians: ``python -m benchmarks.mixed [directions] [hessian]``.
+"""Forward mode in several directions, and Hessians against gradients.
 
 ``directions`` prints the cost of one sweep with 1, 4, 8 and 16 directions over the cost of the function, and how long
 each takes to compile; ``hessian`` the cost of a Hessian in 100 variables over that of one gradient. The exit status is
@@ -7,6 +7,7 @@ each takes to compile; ``hessian`` the cost of a Hessian in 100 variables over t
 
 from __future__ import annotations
 
+import argparse
 import sys
 
 from benchmarks import measure
@@ -65,13 +66,19 @@ def _hessians() -> tuple[list[list[str]], bool]:
     return rows, fine
 
 
-def main(names: list[str]) -> int:
+PARTS = ("directions", "hessian")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.mixed", description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", help=f"{', '.join(PARTS)}; both by default")
+    names = measure.chosen(parser, parser.parse_args(arguments).parts, PARTS, "parts")
     measure.warm_memory()
     fine = True
-    if not names or "directions" in names:
+    if "directions" in names:
         header = ["program", "primal", *(f"{w} directions (compiling)" for w in WIDTHS)]
         measure.print_table("cost of a sweep over the function", header, _directions())
-    if not names or "hessian" in names:
+    if "hessian" in names:
         rows, fine = _hessians()
         header = ["program", "gradient", "Hessian / gradient", "one column to a sweep"]
         measure.print_table(f"Hessian in 100 variables (bar: {HESSIAN_BAR:g} gradients)", header, rows)
@@ -79,4 +86,4 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -90,7 +90,7 @@ def warm() -> bool:
 
 def main() -> int:
     parts = {"call": call, "warm": warm}
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.overhead", description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", help="call, warm; both by default")
     names = chosen(parser, parser.parse_args().parts, parts, "parts")
     good = [parts[part]() for part in names]  # every part runs, also after a missed bar

@@ -137,7 +137,7 @@ def measure(name: str, transform: str, math: str, big: bool, repeats: int) -> Ro
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.ratios", description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="programs to run, all by default")
     parser.add_argument("--big", action="store_true", help="the large inputs, which the bars are about")
     parser.add_argument("--transform", choices=("value_and_grad", "grad"), default="value_and_grad")

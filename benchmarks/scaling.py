@@ -170,7 +170,7 @@ def draw(figure: Any, points: Sequence[Point]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="kinds, all by default")
     parser.add_argument("--small", action="store_true", help="the two smallest sizes only")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="a PNG, SVG or PDF file for a picture")

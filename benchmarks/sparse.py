@@ -135,7 +135,11 @@ def measure(name: str, derivative: Any, function: Callable, x: np.ndarray, known
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.sparse",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--small", action="store_true", help="small sizes, for a quick look")
     small = parser.parse_args().small
     warm_memory()

@@ -141,7 +141,7 @@ def step() -> bool:
 
 def main() -> int:
     parts = {"operations": operations, "step": step}
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.tape", description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", help="operations, step; both by default")
     names = chosen(parser, parser.parse_args().parts, parts, "parts")
     good = [parts[part]() for part in names]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from jitgrad.api import nopython  # noqa: F401  (jvp and hvp in compiled code)
+from jitgrad.api import nopython  # noqa: F401  (jvp, hvp and into in compiled code)
 from jitgrad.api.checking import check_grads
 from jitgrad.api.custom import custom_jvp, custom_vjp, stop_gradient
 from jitgrad.api.duals import Dual

@@ -15,7 +15,7 @@ from numba.typed import List
 
 from jitgrad import rules
 from jitgrad.analysis import structure
-from jitgrad.analysis.callees import written_positions
+from jitgrad.analysis.callees import summary
 from jitgrad.program import ir
 
 
@@ -211,8 +211,9 @@ def _call(op: ir.Call) -> Effect:
     if rule is not None:
         return _ruled(op, rule)
     if isinstance(fn, Dispatcher) and not op.kwargs and op.vararg is None:
-        written = written_positions(fn, tuple(types.unliteral(a.type) for a in op.args))
-        return Effect(writes=tuple(op.args[k] for k in sorted(written)), mixes=True, escapes=True)
+        found = summary(fn, tuple(types.unliteral(a.type) for a in op.args))
+        written = tuple(op.args[k] for k in sorted(found.written))
+        return Effect(writes=written, mixes=True, escapes=bool(found.returned))
     if isinstance(fn, Dispatcher) or op.result is None or isinstance(op.result.type, types.NoneType):
         return _unknown(op)
     return Effect()
@@ -264,6 +265,12 @@ def _list_method(op: ir.Method) -> Effect:
         case "count" | "index":
             return NOTHING
     return _unknown(op)
+
+
+def shares(op: ir.Op) -> bool:
+    """Whether the result is taken for a copy although it shares the memory of operands."""
+    rule = rule_of(op) if isinstance(op, (ir.Call, ir.Method)) else None
+    return isinstance(rule, rules.ArrayRule) and rule.shares
 
 
 def _unknown(op: ir.Op) -> Effect:

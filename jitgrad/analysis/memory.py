@@ -47,6 +47,24 @@ class Memory:
                 cell = activity.alias_class(target)
                 if cell is not None:
                     self.stores.setdefault(cell, []).append(op)
+        self._sharing: set[Cell] = set()  # what changes with memory that was there before
+        self._share(program)
+
+    def _share(self, program: ir.Program) -> None:
+        """Count what is written into the arguments of `effects.shares` as written into its result too."""
+        changed = True
+        while changed:
+            changed = False
+            for op in filter(effects.shares, ir.walk(program.body)):
+                result = self._activity.alias_class(op.results[0])
+                for cell in map(self._activity.alias_class, op.operands):
+                    if result is None or cell is None:
+                        continue
+                    self._sharing.add(result)
+                    known = self.stores.setdefault(result, [])
+                    new = [store for store in self.stores.get(cell, []) if store not in known]
+                    known += new
+                    changed |= bool(new)
 
     def written(self, value: ir.Value) -> bool:
         """Whether anything writes into the memory of `value` by any of its names."""
@@ -64,10 +82,11 @@ class Memory:
         if cell is not None:
             return self.stores.get(cell, [])
         # memory without derivatives (integers, booleans) has no alias classes: any store of its type counts
-        return self._stores_of_dtype(_dtype(value))
+        return self._stores_of_type(value.type)
 
-    def _stores_of_dtype(self, dtype: types.Type | None) -> list[ir.Op]:
-        return [op for op in self._all_stores if any(_dtype(v) == dtype for v in written_values(op))]
+    def _stores_of_type(self, type_: types.Type) -> list[ir.Op]:
+        held = _dtypes(type_)
+        return [op for op in self._all_stores if any(held & _dtypes(v.type) for v in written_values(op))]
 
     def part_written(self, value: ir.Value, path: tuple[int, ...], after: ir.Op | None = None) -> bool:
         """Whether anything writes into an array inside a tuple, or may do so after an operation."""
@@ -75,7 +94,7 @@ class Memory:
         for k in path:
             part = part[k] if isinstance(part, tuple) else None
             ty = ty.types[k] if hasattr(ty, "types") else ty.dtype
-        stores = self.stores.get(part.find(), []) if isinstance(part, Cell) else self._stores_of_dtype(ty.dtype)
+        stores = self.stores.get(part.find(), []) if isinstance(part, Cell) else self._stores_of_type(ty)
         return any(after is None or self._may_follow(after, store, value, 0) for store in stores)
 
     def view_of(self, value: ir.Value) -> ir.Op | None:
@@ -132,7 +151,8 @@ class Memory:
         scopes = self._scopes
         common = [loop for loop in scopes.loops(scopes.at[op])[skip:] if loop in scopes.loops(scopes.at[store])]
         root = self.root(value)
-        born = scopes.loops(scopes.home[root]) if root in scopes.home else []
+        new = root in scopes.home and self._activity.alias_class(root) not in self._sharing
+        born = scopes.loops(scopes.home[root]) if new else []
         later_iteration = [loop for loop in common if loop not in born]
         if later_iteration:
             return not disjoint.later_iterations(op, store, later_iteration, scopes)
@@ -163,5 +183,16 @@ def written_values(op: ir.Op) -> list[ir.Value]:
     return []
 
 
-def _dtype(value: ir.Value):
-    return getattr(value.type, "dtype", None)
+def memory_dtype(value: ir.Value) -> types.Type | None:
+    """The dtype of an array's memory: the parts of complex numbers are views of them."""
+    dtype = getattr(value.type, "dtype", None)
+    return getattr(dtype, "underlying_float", dtype)
+
+
+def _dtypes(type_: types.Type) -> set[types.Type | None]:
+    """The types of what memory of this type holds: also of the fields of records; None without arrays."""
+    held = type_ if isinstance(type_, types.Record) else getattr(type_, "dtype", None)
+    if not isinstance(held, types.Record):
+        return {held}
+    fields = [held.typeof(name) for name in held.fields]
+    return {part for field in fields for part in (_dtypes(field) if hasattr(field, "dtype") else {field})}

@@ -6,12 +6,14 @@ import operator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from jitgrad.api.python_only import python_only
 from jitgrad.api.ruled import RuledFunction, build, parameters_of
 from jitgrad.backend.dispatcher import Transform, derivative, dispatcher_of, once
 from jitgrad.errors import ArgumentError
 from jitgrad.rules import RewriteRule
 
 
+@python_only
 def batched(fun: Any, in_axes: Any = 0, *, parallel: bool = False) -> RuledFunction:
     """Run a function for every item along the leading axis of its arguments, and stack the results.
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from numba.core import types, utils
 
 from jitgrad.api.mutation import shared_with_result
+from jitgrad.api.python_only import python_only
 from jitgrad.api.ruled import (
     FunctionRule,
     RuledFunction,
@@ -25,6 +26,7 @@ from jitgrad.errors import UnsupportedError
 from jitgrad.transforms.request import Generated, VjpRequest
 
 
+@python_only
 def checkpoint(fun: Any) -> RuledFunction:
     """The same function, whose calls save memory in reverse mode.
 
@@ -119,10 +121,10 @@ class CheckpointRule(FunctionRule):
 
     def _check(self, argtypes: tuple[types.Type, ...]) -> None:
         argtypes = tuple(types.unliteral(ty) for ty in argtypes)
-        name = self.inner.__name__
+        name, names = self.inner.__name__, list(parameters_of(self.inner, "checkpoint:"))
         for k in sorted(written(self.inner, argtypes)):
             raise UnsupportedError(
-                f"checkpoint: {name} writes into its argument {self.names[k]}, so that it cannot run again; write into "
+                f"checkpoint: {name} writes into its argument {names[k]}, so that it cannot run again; write into "
                 "a copy and return that"
             )
 

@@ -13,6 +13,7 @@ import numba
 import numpy as np
 from numba.core import types, utils
 
+from jitgrad.api.ruled import rule_parameters
 from jitgrad.api.shape import Node, rebuild
 from jitgrad.backend import digest, linecode
 from jitgrad.backend.dispatcher import derivative
@@ -46,8 +47,8 @@ def rule_for(fn: Any) -> CustomRule:
     params = utils.pysignature(fn.py_func).parameters
     if any(p.kind == p.VAR_POSITIONAL for p in params.values()):
         raise NoRuleError(f"{fn.__name__} has a custom derivative and *{list(params)[-1]}; give its parameters names")
-    text = ", ".join(n if p.default is p.empty else f"{n}={p.default!r}" for n, p in params.items())
-    return cls(functions=(fn,), params=text, fn=fn, names=tuple(params))
+    text, names = rule_parameters(params, fn.__name__)
+    return cls(functions=(fn,), params=text, fn=fn, names=names)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -80,6 +81,12 @@ class CustomRule(ArrayRule):
     def _pull(self, params: tuple[str, ...], types: dict[str, Any], single: bool) -> Any:
         raise NotImplementedError
 
+    def _fresh(self, name: str) -> str:
+        """A name that no parameter has."""
+        while name in self.names:
+            name += "_"
+        return name
+
     def _function(self, kind: str, first: str, lines: list[str], writer: Writer) -> Any:
         """An njit function ``kind(first, *parameters)`` of these lines."""
         name = f"{kind}_{self.fn.__name__}" if self.fn.__name__.isidentifier() else kind
@@ -102,28 +109,33 @@ class FromJvp(CustomRule):
     def _push(self, param, types):
         key = "push", param, tuple(types[n] for n in self.names)
         if key not in self.made:
-            w = self._writer("dot")
-            tangents = ", ".join("dot" if n == param else zero(types[n], n, w) for n in self.names)
+            dot = self._fresh("dot")
+            w = self._writer(dot)
+            tangents = ", ".join(dot if n == param else zero(types[n], n, w) for n in self.names)
             rule = w.use(self.fn.jvp, "jvp_rule")
             lines = [f"_, out_dot = {rule}(({', '.join(self.names)},), ({tangents},))", "return out_dot"]
-            self.made[key] = self._function("push", "dot", lines, self._finish(w))
+            self.made[key] = self._function("push", dot, lines, self._finish(w))
         return self.made[key]
 
     def _pull(self, params, types, single):
         key = "pull", params, single, tuple(types[n] for n in self.names)
         if key not in self.made:
-            w = self._writer("ct")
+            ct = self._fresh("ct")
+            w = self._writer(ct)
             rule = w.use(self.fn.jvp, "jvp_rule")
             dots = {n: w.fresh(f"{n}_dot") for n in params}
             tangents = ", ".join(dots.get(n) or zero(types[n], n, w) for n in self.names)
             # the tangent as a function of the tangents alone
             lines = [f"return {rule}(({', '.join(self.names)},), ({tangents},))[1]"]
             linear = self._function("tangent", ", ".join(dots.values()), lines, self._finish(w))
-            w = self._writer("ct")
+            w = self._writer(ct)
             transposed = w.use(derivative(linear, VjpRequest(tuple(range(len(params))), seed="argument")), "transposed")
             start = ", ".join(zero(types[n], n, w) for n in params)
-            lines = [f"_, parts = {transposed}(ct, {start}, {', '.join(self.names)})", f"return parts{'[0]' * single}"]
-            self.made[key] = self._function("pull", "ct", lines, self._finish(w))
+            lines = [
+                f"_, parts = {transposed}({ct}, {start}, {', '.join(self.names)})",
+                f"return parts{'[0]' * single}",
+            ]
+            self.made[key] = self._function("pull", ct, lines, self._finish(w))
         return self.made[key]
 
 
@@ -147,30 +159,32 @@ class FromVjp(CustomRule):
         key = "pull", params, single, tuple(types[n] for n in self.names)
         if key not in self.made:
             self._check(types)
-            w = self._writer("ct")
+            ct = self._fresh("ct")
+            w = self._writer(ct)
             fwd, bwd = w.use(self.fn.fwd, "fwd"), w.use(self.fn.bwd, "bwd")
             parts = [f"parts[{self.names.index(n)}]" for n in params]
             lines = [
                 f"out, residuals = {fwd}({', '.join(self.names)})",
-                f"parts = {bwd}(residuals, ct)",
+                f"parts = {bwd}(residuals, {ct})",
                 f"return {parts[0] if single else '(' + ', '.join(parts) + ',)'}",
             ]
-            self.made[key] = self._function("pull", "ct", lines, self._finish(w))
+            self.made[key] = self._function("pull", ct, lines, self._finish(w))
         return self.made[key]
 
     def _push(self, param, types):
         key = "push", param, tuple(types[n] for n in self.names)
         if key not in self.made:
-            w = self._writer("dot", "out")
+            dot = self._fresh("dot")
+            w = self._writer(dot, "out")
             transposed = w.use(
                 derivative(self._pull((param,), types, single=True), VjpRequest((0,), seed="argument")), "transposed"
             )
             lines = [
                 f"out = {w.use(self.fn, self.fn.__name__)}({', '.join(self.names)})",
-                f"_, parts = {transposed}(dot, {zero(types['out'], 'out', w)}, {', '.join(self.names)})",
+                f"_, parts = {transposed}({dot}, {zero(types['out'], 'out', w)}, {', '.join(self.names)})",
                 "return parts[0]",
             ]
-            self.made[key] = self._function("push", "dot", lines, self._finish(w))
+            self.made[key] = self._function("push", dot, lines, self._finish(w))
         return self.made[key]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jitgrad.api.arguments import chunk_of, outs_of, wrt_of
+from jitgrad.api.python_only import python_only
 from jitgrad.api.requests import AutoJacobian, Jacobian
 from jitgrad.api.transforms import grad, jvp
 from jitgrad.backend.dispatcher import Derivative, derivative
@@ -13,6 +14,7 @@ from jitgrad.errors import ArgumentError
 MODES = ("auto", "forward", "reverse")
 
 
+@python_only
 def jacobian(
     fun: Any,
     argnums: Any = 0,
@@ -85,6 +87,7 @@ def _sparse(fun: Any, wrt: Any, outs: Any, mode: str, sparsity: Any, chunk: int 
     return SparseJacobian(fun, wrt, outs, mode, sparsity, chunk)
 
 
+@python_only
 def chosen_mode(jacobian: Any, *args: Any, **kwargs: Any) -> str:
     """The mode that a Jacobian has for given arguments.
 
@@ -109,9 +112,11 @@ def chosen_mode(jacobian: Any, *args: Any, **kwargs: Any) -> str:
         return derivative(jacobian.primal, transform.telling())(*args, **kwargs)
     if isinstance(transform, Jacobian):
         return transform.mode
-    raise ArgumentError(f"chosen_mode needs what jacobian returns, not {jacobian!r}")
+    way = "; the attribute mode of a sparse Jacobian says it" if hasattr(type(jacobian), "sweeps") else ""
+    raise ArgumentError(f"chosen_mode needs what jacobian returns, not {jacobian!r}{way}")
 
 
+@python_only
 def jacfwd(
     fun: Any, argnums: Any = 0, *, outs: Any = None, chunk: int | None = None, parallel: bool = False
 ) -> Derivative:
@@ -125,6 +130,7 @@ def jacfwd(
     return jacobian(fun, argnums, outs=outs, mode="forward", chunk=chunk, parallel=parallel)
 
 
+@python_only
 def jacrev(fun: Any, argnums: Any = 0, *, outs: Any = None, parallel: bool = False) -> Derivative:
     """As `jacobian` with ``mode="reverse"``: one sweep for each element of the result.
 
@@ -136,6 +142,7 @@ def jacrev(fun: Any, argnums: Any = 0, *, outs: Any = None, parallel: bool = Fal
     return jacobian(fun, argnums, outs=outs, mode="reverse", parallel=parallel)
 
 
+@python_only
 def hessian(
     fun: Any,
     argnums: Any = 0,

@@ -11,7 +11,7 @@ from numba.np.numpy_support import as_dtype
 
 from jitgrad.api.mutation import shared_with_result
 from jitgrad.api.ruled import result_type, written
-from jitgrad.api.shape import Node, rebuild, tree
+from jitgrad.api.shape import Node, plain_tree, rebuild, tree
 from jitgrad.backend.dispatcher import derivative
 from jitgrad.backend.engine import Reverse, read
 from jitgrad.backend.structure import describe
@@ -37,7 +37,7 @@ class _Loop:
         params = list(utils.pysignature(primal.py_func).parameters)
         self.state, self.count = self.writer.fresh(params[0]), self.writer.fresh("n")
         self.params = [self.writer.fresh(name) for name in params[2:]]
-        self.structure = tree(argtypes[0], self.state, f"the state of {primal.__name__}")
+        self.structure = plain_tree(argtypes[0], self.state)
         self.text = Text()
         self._check()
 

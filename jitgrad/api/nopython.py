@@ -1,4 +1,4 @@
-"""`jvp` and `hvp` inside nopython code."""
+"""`jvp`, `hvp` and ``D.into`` inside nopython code."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from typing import Any
 
 from numba.core import types
 from numba.core.errors import TypingError
+from numba.core.imputils import lower_getattr
+from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import overload
 
 from jitgrad.api.arguments import chunk_of
 from jitgrad.api.jacobians import hvp
 from jitgrad.api.requests import Directions
 from jitgrad.api.transforms import grad, jvp
-from jitgrad.backend.dispatcher import derivative
+from jitgrad.backend.dispatcher import Derivative, derivative
 from jitgrad.backend.engine import Forward
 from jitgrad.backend.structure import has_float
 from jitgrad.transforms.request import JvpRequest
@@ -92,3 +94,18 @@ def _hvp(fun, primals, tangents, argnums=0, several=False, chunk=None):
     wrt = (numbers,) if isinstance(numbers, int) else numbers
     gradient = grad(fun.dispatcher, numbers)
     return _product(_pushed(gradient, wrt, several, chunk), wrt, len(primals), len(tangents), 0, "found[1]")
+
+
+# Numba resolves attributes of types through templates, and has none for dispatchers. What `into` gives is a dispatcher
+# again, whose value is a dummy: a call of it is resolved by its type.
+@infer_getattr
+class _Attributes(AttributeTemplate):
+    key = types.Dispatcher
+
+    def resolve_into(self, ty):
+        return types.Dispatcher(ty.dispatcher.into) if isinstance(ty.dispatcher, Derivative) else None
+
+
+@lower_getattr(types.Dispatcher, "into")
+def _into(context, builder, ty, value):
+    return context.get_dummy_value()

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from jitgrad.api.arguments import outs_of, wrt_of
+from jitgrad.api.python_only import python_only
 from jitgrad.backend.dispatcher import Derivative, Transform, derivative
 from jitgrad.backend.into import Written
 
 
+@python_only
 def pushforward(fun: Any, argnums: Any = 0, *, outs: Any = None) -> Derivative:
     """The derivative of a function along a direction, as a function: what `jvp` calls.
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from jitgrad.api.customrules import zero
+from jitgrad.api.python_only import python_only
 from jitgrad.api.ruled import FunctionRule, RuledFunction, build, jitted, parameters_of, rule_of_parameters
 from jitgrad.api.shape import Node, rebuild, tree
 from jitgrad.backend.dispatcher import Transform, derivative, dispatcher_of, once
@@ -17,6 +18,7 @@ from jitgrad.transforms.request import JvpRequest
 SCHEDULES = ("sqrt", "log", "all")
 
 
+@python_only
 def repeat(step: Any, *, snapshots: int | str = "sqrt") -> RuledFunction:
     """A function that repeats a step, and whose reverse mode keeps few of the states in between.
 

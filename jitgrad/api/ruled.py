@@ -7,8 +7,9 @@ function that makes it and what that was given, its recipe: by that it is pickle
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from inspect import Parameter
 from typing import Any
 
 import numba
@@ -117,9 +118,23 @@ class FunctionRule(ArrayRule):
 
 def rule_of_parameters(cls: type[FunctionRule], fn: Any, what: str) -> FunctionRule:
     """A rule of this class with the parameters that `fn` has."""
-    params = parameters_of(fn, what)
-    text = ", ".join(n if p.default is p.empty else f"{n}={p.default!r}" for n, p in params.items())
-    return cls(functions=(fn,), params=text, fn=fn, names=tuple(params))
+    text, names = rule_parameters(parameters_of(fn, what), fn.__name__)
+    return cls(functions=(fn,), params=text, fn=fn, names=names)
+
+
+def rule_parameters(params: Mapping[str, Any], name: str) -> tuple[str, tuple[str, ...]]:
+    """Parameters of a function as a rule has them, as text and by name: ``out`` is the result there, so ``out_`` here.
+
+    Raises
+    ------
+    ArgumentError
+        There is a parameter of either name.
+    """
+    if {"out", "out_"} <= set(params):
+        raise ArgumentError(f"{name} has the parameters out and out_, which its rule cannot tell apart; rename one")
+    named = {n + "_" * (n == "out"): p.default for n, p in params.items()}
+    text = ", ".join(n if default is Parameter.empty else f"{n}={default!r}" for n, default in named.items())
+    return text, tuple(named)
 
 
 def parameters_of(fun: Any, what: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from numba import typeof
 
 from jitgrad.api import values
 from jitgrad.api.arguments import chunk_of, label, outs_of, wrt_of
+from jitgrad.api.python_only import python_only
 from jitgrad.api.requests import Directions
 from jitgrad.backend import checks
 from jitgrad.backend.dispatcher import Derivative, derivative, dispatcher_of
@@ -18,6 +19,7 @@ from jitgrad.errors import ArgumentError, ShapeError
 from jitgrad.transforms.request import JvpRequest, VjpRequest
 
 
+@python_only
 def grad(fun: Any, argnums: Any = 0, *, outs: Any = None, has_aux: bool = False) -> Derivative:
     """The gradient of a function with a scalar result.
 
@@ -60,6 +62,7 @@ def grad(fun: Any, argnums: Any = 0, *, outs: Any = None, has_aux: bool = False)
     return _gradient(fun, argnums, outs, has_aux, value=False)
 
 
+@python_only
 def value_and_grad(fun: Any, argnums: Any = 0, *, outs: Any = None, has_aux: bool = False) -> Derivative:
     """As `grad`, for a function that returns ``(value, gradient)``.
 
@@ -207,6 +210,7 @@ def _check_position(fun: Any, primals: tuple, k: int) -> None:
         raise ArgumentError(checks.not_differentiable(dispatcher_of(fun).__name__, label(fun, k), typeof(primals[k])))
 
 
+@python_only
 def vjp(
     fun: Any,
     *primals: Any,
@@ -308,6 +312,7 @@ def _cotangent_template(out: Any) -> Any:
     )
 
 
+@python_only
 def linearize(
     fun: Any, *primals: Any, argnums: Any = None, outs: Any = None, kwargs: dict[str, Any] | None = None
 ) -> tuple[Any, Callable]:

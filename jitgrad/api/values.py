@@ -176,15 +176,21 @@ def _conform_items(value: Any, like: Any, name: str, owner: str, several: bool) 
 
 
 def _same_shape(array: np.ndarray, like: Any, name: str, owner: str) -> np.ndarray:
-    if array.shape != np.shape(like):
-        raise ShapeError(f"{name} has shape {array.shape}, but {owner} has shape {np.shape(like)}")
+    shape = np.shape(like)
+    if array.shape != shape:
+        columns = array.ndim and array.shape[:-1] == shape and name.startswith("the tangent")
+        way = "; columns of directions are for several=True" if columns else ""
+        raise ShapeError(f"{name} has shape {array.shape}, but {owner} has shape {shape}{way}")
     return array
 
 
 def _with_directions(array: np.ndarray, like: Any, dtype: np.dtype, name: str, owner: str) -> np.ndarray:
     if array.ndim == 0 or array.shape[:-1] != np.shape(like):
-        wanted = ", ".join([*map(str, np.shape(like)), "number of directions"])
-        raise ShapeError(f"{name} has shape {array.shape}, but {owner} has shape {np.shape(like)}; pass ({wanted})")
+        wanted = ", ".join([*map(str, np.shape(like)), "number of directions"]) + "," * (not np.shape(like))
+        raise ShapeError(
+            f"{name} has shape {array.shape}, but with several=True that of {owner} and an axis for the directions: "
+            f"pass ({wanted})"
+        )
     return np.array(array, dtype=dtype, order="C")
 
 

@@ -14,6 +14,8 @@ WAY_OUT = {
     types.Boolean: "leave it out of argnums",
     types.Array: "convert it with .astype(float), or leave it out of argnums",
     types.ClassInstanceType: "pass the numbers to differentiate as arguments of their own, and this one as data",
+    types.DictType: "pass a named tuple, or its numbers and arrays as arguments of their own",
+    types.PyObject: "pass a named tuple, or its numbers and arrays as arguments of their own",
 }
 
 

@@ -81,6 +81,10 @@ def describe(ty: types.Type) -> str:
             words = "a list"
         case types.ClassInstanceType():
             words = "a jitclass instance"
+        case types.DictType():
+            words = "a dictionary"
+        case types.PyObject():
+            words = "a Python object that compiled code cannot take"
         case _:
             return str(ty)
     return f"{words} ({ty})"

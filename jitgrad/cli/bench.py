@@ -99,7 +99,7 @@ def _benchmarks() -> tuple[Any, Any]:
     if not (ROOT / "benchmarks" / "compare.py").is_file():
         raise DataError(
             "bench needs a checkout of jitgrad, as the programs that it measures are in the folder benchmarks, which "
-            "is not installed; in a checkout, run pip install --editable '.[cli]'"
+            "is not installed; in the folder of a checkout, run python -m jitgrad bench"
         )
     if str(ROOT) not in sys.path:
         sys.path.insert(0, str(ROOT))

@@ -297,8 +297,11 @@ def _may_write(op: ir.Op, producer: ir.Map) -> bool:
             return True
         case _:
             return False
-    # Only arrays of one dtype can share memory, short of reinterpreting views; `.real` is a view of a complex array.
-    return not isinstance(written, types.Array) or any(_real(v.type.dtype) == _real(written.dtype) for v in arrays)
+    # Only arrays of one dtype can share memory, short of reinterpreting views; `.real` is a view of a complex array,
+    # a field one of records.
+    if not isinstance(written, types.Array) or isinstance(written.dtype, types.Record):
+        return True
+    return any(_real(v.type.dtype) == _real(written.dtype) for v in arrays)
 
 
 def _real(dtype: types.Type) -> types.Type:

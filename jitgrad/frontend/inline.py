@@ -23,6 +23,7 @@ from jitgrad.program.clone import clone_block
 from jitgrad.runtime.iteration import largest, listed, smallest
 
 ONE_BY_ONE = (np.atleast_1d, np.atleast_2d, np.atleast_3d)  # several arguments give a tuple of results
+PARTS = {np.real: "real", np.imag: "imag"}  # of an array they are its attributes
 EXTREMA = {max: largest, min: smallest}  # of the items of one argument
 
 
@@ -72,6 +73,8 @@ class Inliner:
                 return self.call(reader, fn, signature, reader.tuple_items(args[0]), {}, type_)
             if isinstance(args[0].type, (types.Array, types.List, types.ListType)):
                 return self._insert(reader, self.program(EXTREMA[fn].py_func, (args[0].type,)), args, {}, type_)
+        if ir.among(fn, PARTS) and isinstance(args[0].type, types.Array):
+            return reader.attribute(args[0], PARTS[fn], type_)
         if isinstance(fn, DUFunc) and len(args) == fn.nin and not any(isinstance(a.type, types.Array) for a in args):
             program = self.program(fn._dispatcher.py_func, tuple(types.unliteral(a.type) for a in args))
             return self._insert(reader, program, args, kwargs, type_)

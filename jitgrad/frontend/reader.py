@@ -309,7 +309,15 @@ class StatementReader:
         if isinstance(base.type, types.ClassInstanceType) and attr in base.type.jit_props:
             getter = base.type.jit_props[attr]["get"]
             return self.inliner.inline(self, getter, (base.type,), [base], {}, types.unliteral(type_))
-        return self.emit(ir.GetAttr(self.new(types.unliteral(type_)), base, attr))
+        return self.attribute(base, attr, types.unliteral(type_))
+
+    def attribute(self, base: ir.Value, attr: str, type_: types.Type) -> ir.Value:
+        """``base.attr`` of data."""
+        if attr == "real" and base.type == type_ and isinstance(base.type, types.Array):
+            return base  # as in Numba, the real part of an array of real numbers is the array
+        if attr == "imag" and isinstance(base.type, types.Array) and not isinstance(base.type.dtype, types.Complex):
+            return self.cast(self.call(np.zeros_like, [base], base.type.copy(layout="C")), type_)
+        return self.emit(ir.GetAttr(self.new(type_), base, attr))
 
     # ----- indexing --------------------------------------------------------------------------
     def index(self, base: ir.Value, index: ir.Value) -> tuple[ir.IndexItem, ...]:

@@ -10,6 +10,7 @@ import operator
 from itertools import compress
 from typing import Any, TypeGuard
 
+import numpy as np
 from numba.core import types
 from numba.misc.special import prange
 
@@ -17,7 +18,9 @@ from jitgrad.frontend.tuples import split_tuples
 from jitgrad.program import ir
 from jitgrad.program.clone import defined, replace_values
 
-PURE_CALLS = (range, prange, slice, zip, enumerate, len, bool, min, max, abs, float, int, complex)
+PURE_CALLS = (
+    range, prange, slice, zip, enumerate, np.ndenumerate, np.ndindex, len, bool, min, max, abs, float, int, complex,
+)  # fmt: skip
 FOLDED = {
     operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.add, operator.sub,
     operator.mul, operator.floordiv,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.api.custom import stop_gradient
+from jitgrad.api.python_only import python_only
 from jitgrad.api.ruled import RuledFunction, build, jitted, parameters_of, rule_of_parameters
 from jitgrad.api.transforms import grad
 from jitgrad.backend.dispatcher import dispatcher_of, once
@@ -14,6 +15,7 @@ from jitgrad.errors import ArgumentError
 from jitgrad.implicit import rules
 
 
+@python_only
 def root(residual: Any, solver: Any, *, tolerance: float | None = None) -> RuledFunction:
     """The root that a solver finds, as a function of the parameters of the equation.
 
@@ -64,6 +66,7 @@ def root(residual: Any, solver: Any, *, tolerance: float | None = None) -> Ruled
     return _solution("root", residual, solver, rules.Root, tolerance)
 
 
+@python_only
 def argmin(objective: Any, solver: Any, *, tolerance: float | None = None) -> RuledFunction:
     """The minimiser that a solver finds, as a function of the parameters of the objective.
 
@@ -95,6 +98,7 @@ def argmin(objective: Any, solver: Any, *, tolerance: float | None = None) -> Ru
     return _solution("argmin", grad(dispatcher_of(objective), 0), solver, rules.Root, tolerance)
 
 
+@python_only
 def fixed_point(
     function: Any,
     solver: Any,
@@ -157,6 +161,7 @@ def fixed_point(
     return _solution("fixed_point", once(primal, "distance", distance), solver, rules.Root, tolerance)
 
 
+@python_only
 def linear_solve(matvec: Any, solver: Any, *, transpose_solver: Any = None, symmetric: bool = False) -> RuledFunction:
     """The solution of a linear equation that a solver finds, as a function of the right-hand side and the matrix.
 

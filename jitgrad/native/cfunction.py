@@ -14,6 +14,7 @@ import numba
 import numpy as np
 from numba.core import types
 
+from jitgrad.api.python_only import python_only
 from jitgrad.backend import linecode
 from jitgrad.backend.digest import hexdigest
 from jitgrad.backend.dispatcher import Derivative, dispatcher_of
@@ -26,6 +27,7 @@ from jitgrad.native.prototype import Parameter, Prototype, check_extents, parame
 _numbers = itertools.count()
 
 
+@python_only
 def cfunc(function: Any, prototype: str, *, user_data: str | None = None) -> CFunction:
     """A C function pointer that computes a derivative.
 
@@ -75,7 +77,8 @@ def cfunc(function: Any, prototype: str, *, user_data: str | None = None) -> CFu
         check_extents(pointed, declared)
         if sum(p.opaque for p in declared.parameters) != 1 or not pointed.pointer or pointed.opaque:
             raise ArgumentError(
-                f"user_data={user_data!r} says what the one void * parameter points to, as 'double p[3]' or 'double *k'"
+                f"user_data={user_data!r} must say what the one void * parameter points to, as 'double p[3]' or "
+                "'double *k'"
             )
     return CFunction(dispatcher, declared, pointed)
 
@@ -116,6 +119,11 @@ class CFunction:
         user_data : array or ctypes pointer, optional
             What the ``void *`` parameter points to: an array with the dtype and the constant extents that `cfunc` was
             told.
+
+        Raises
+        ------
+        ArgumentError
+            `user_data` is a number, or an array that does not fit what `cfunc` was told.
         """
         from scipy import LowLevelCallable
 
@@ -124,6 +132,10 @@ class CFunction:
             pointer = user_data.ctypes.data_as(ctypes.c_void_p)
             pointer.array = user_data  # type: ignore[attr-defined]  # kept alive with the pointer
             user_data = pointer
+        elif isinstance(user_data, int | float | complex | list | tuple | np.generic):
+            raise ArgumentError(
+                f"user_data must be an array or a ctypes pointer, not {user_data!r}; pass np.array(...)"
+            )
         return LowLevelCallable(self.ctypes, user_data)
 
     def _check_user_data(self, array: np.ndarray) -> None:

@@ -84,7 +84,13 @@ def _is_constant_array(op: ir.Op, facts: _Facts) -> bool:
         if not isinstance(use, (ir.Call, ir.Method)):
             return False
         effect = effects.effect(use)
-        if effect.writes or effect.views is not None or effect.aliases is not None or effect.escapes:
+        if (
+            effects.shares(use)
+            or effect.writes
+            or effect.views is not None
+            or effect.aliases is not None
+            or effect.escapes
+        ):
             return False
     return True
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import operator
 
 from numba.core import types
+from numba.core.dispatcher import Dispatcher
 
 from jitgrad.analysis.memory import viewed
+from jitgrad.analysis.scopes import yielded
 from jitgrad.program import ir
 
 DIRECT = {operator.add, operator.sub, operator.mul, operator.truediv}
@@ -19,23 +21,22 @@ DIRECT = {operator.add, operator.sub, operator.mul, operator.truediv}
 
 def expand_inplace(program: ir.Program) -> None:
     """Replace in-place operators that have no adjoint of their own by loops, in place."""
-    definitions = {value: op for op in ir.walk(program.body) for value in op.results}
-    _block(program.body, definitions)
+    _block(program.body, Overlaps(program))
 
 
-def _block(block: ir.Block, definitions: dict[ir.Value, ir.Op]) -> None:
+def _block(block: ir.Block, overlaps: Overlaps) -> None:
     ops: list[ir.Op] = []
     for op in block.ops:
         for inner in op.blocks:
-            _block(inner, definitions)
-        if isinstance(op, ir.InplaceBinary) and _needs_loop(op, definitions):
+            _block(inner, overlaps)
+        if isinstance(op, ir.InplaceBinary) and _needs_loop(op, overlaps):
             ops += _loops(op)
         else:
             ops.append(op)
     block.ops = ops
 
 
-def _needs_loop(op: ir.InplaceBinary, definitions: dict[ir.Value, ir.Op]) -> bool:
+def _needs_loop(op: ir.InplaceBinary, overlaps: Overlaps) -> bool:
     if not isinstance(op.lhs.type, types.Array) or op.result is not None:
         return False
     if not isinstance(op.lhs.type.dtype, (types.Float, types.Complex)):
@@ -47,7 +48,36 @@ def _needs_loop(op: ir.InplaceBinary, definitions: dict[ir.Value, ir.Op]) -> boo
     if op.fn in (operator.add, operator.sub) or not isinstance(op.rhs.type, types.Array):
         return False
     # the parts of one array may overlap; one and the same array is read element by element as well
-    return op.rhs is not op.lhs and root(op.rhs, definitions) is root(op.lhs, definitions) or op.rhs is op.lhs
+    return op.rhs is op.lhs or overlaps.possible(op.lhs, op.rhs)
+
+
+class Overlaps:
+    """Which arrays of a program may share memory, as far as it shows without an analysis of all names."""
+
+    def __init__(self, program: ir.Program):
+        self._definitions: dict[ir.Value, ir.Op] = {}
+        self._uses: dict[ir.Value, int] = {}
+        for op in ir.walk(program.body):
+            self._definitions |= dict.fromkeys(op.results, op)
+            for value in (*op.operands, *yielded(op)):
+                self._uses[value] = self._uses.get(value, 0) + 1
+
+    def possible(self, a: ir.Value, b: ir.Value) -> bool:
+        """Whether two arrays are parts of one, or one of them is picked while running."""
+        roots = root(a, self._definitions), root(b, self._definitions)
+        if roots[0] is roots[1]:
+            return True
+        return any(map(self._picked, roots)) and not any(map(self._temporary, roots))
+
+    def _picked(self, value: ir.Value) -> bool:
+        """Whether a branch, an index or a callee decides which array `value` is."""
+        op = self._definitions.get(value)
+        called = isinstance(op, ir.Call) and isinstance(op.fn, Dispatcher)
+        return called or isinstance(op, (ir.If, ir.GetItem)) or (isinstance(op, ir.Method) and op.name == "pop")
+
+    def _temporary(self, value: ir.Value) -> bool:
+        """Whether `value` is the result of an expression that is read once."""
+        return isinstance(self._definitions.get(value), ir.Map) and self._uses[value] == 1
 
 
 def root(value: ir.Value, definitions: dict[ir.Value, ir.Op]) -> ir.Value:

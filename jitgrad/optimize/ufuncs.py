@@ -15,7 +15,7 @@ from numba.core import types
 from numba.np.ufunc.dufunc import DUFunc
 
 from jitgrad import frontend, rules
-from jitgrad.optimize.inplace import root
+from jitgrad.optimize.inplace import Overlaps
 from jitgrad.program import ir
 from jitgrad.program.clone import clone_block, replace_values
 
@@ -23,24 +23,23 @@ from jitgrad.program.clone import clone_block, replace_values
 def expand_ufuncs(program: ir.Program) -> None:
     """Expand such calls, in place."""
     values: dict[ir.Value, ir.Value] = {}
-    definitions = {value: op for op in ir.walk(program.body) for value in op.results}
-    _block(program.body, values, definitions)
+    _block(program.body, values, Overlaps(program))
     replace_values(program.body, values)
     while program.result in values:
         program.result = values[program.result]
 
 
-def _block(block: ir.Block, values: dict[ir.Value, ir.Value], definitions: dict[ir.Value, ir.Op]) -> None:
+def _block(block: ir.Block, values: dict[ir.Value, ir.Value], overlaps: Overlaps) -> None:
     ops: list[ir.Op] = []
     for op in block.ops:
         for inner in op.blocks:
-            _block(inner, values, definitions)
-        expanded = _expand(op, values, definitions) if isinstance(op, ir.Call) else None
+            _block(inner, values, overlaps)
+        expanded = _expand(op, values, overlaps) if isinstance(op, ir.Call) else None
         ops += [op] if expanded is None else expanded
     block.ops = ops
 
 
-def _expand(op: ir.Call, values: dict[ir.Value, ir.Value], definitions: dict[ir.Value, ir.Op]) -> list[ir.Op] | None:
+def _expand(op: ir.Call, values: dict[ir.Value, ir.Value], overlaps: Overlaps) -> list[ir.Op] | None:
     arrays = [v for v in op.args if isinstance(v.type, types.Array)]
     if not arrays or op.kwargs or op.vararg is not None:
         return None
@@ -49,7 +48,7 @@ def _expand(op: ir.Call, values: dict[ir.Value, ir.Value], definitions: dict[ir.
     if isinstance(op.fn, np.ufunc) and len(op.args) == op.fn.nin + 1 and isinstance(op.args[-1].type, types.Array):
         # Numba updates element by element: with an input that overlaps the output that is another function
         out = op.args[-1]
-        apart = all(v is out or root(v, definitions) is not root(out, definitions) for v in arrays)
+        apart = not any(v is not out and overlaps.possible(v, out) for v in arrays)
         return _store_into(op, values) if apart else None
     return None
 

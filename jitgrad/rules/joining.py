@@ -11,8 +11,8 @@ import functools
 import numpy as np
 from numba.core import types as nbtypes
 
-from jitgrad.rules.registry import ArrayRule, Choose, register
-from jitgrad.rules.shapes import copy_vectors, sum_to_shape
+from jitgrad.rules.registry import ArrayRule, Choose, RewriteRule, register
+from jitgrad.rules.shapes import copy_vectors
 from jitgrad.rules.support import generated, is_array, is_none, is_number, split_shape, takes_array
 from jitgrad.runtime.arrays import copy, copy_pull
 from jitgrad.runtime.kernels import compiled
@@ -176,41 +176,22 @@ register(
 # ----- broadcast_arrays ----------------------------------------------------------------------------
 
 
-def _broadcast_arrays_push(types):
-    n = len(types["args"].types)
-    items = ", ".join(f"out[{k}]" for k in range(n))
-    lines = [f"def broadcast_push(dot, out):\n    all = ({items},)"]
-    for k in range(n):
-        lines.append(f"    t{k} = np.broadcast_to(dot[{k}], all[{k}].shape).copy()")
-    names = ", ".join(f"t{k}" for k in range(n))
-    lines.append(f"    return [{names}]" if isinstance(types["out"], nbtypes.List) else f"    return ({names},)")
-    return generated("broadcast_push", "\n".join(lines) + "\n")
-
-
-def _broadcast_arrays_pull(types):
-    items = types["args"].types
-    parts = []
-    for k, item in enumerate(items):
-        if is_array(item) and item.ndim:
-            dtype = _dtype_name(item) or f"ct[{k}].dtype"
-            parts.append(f"sum_to_shape(ct[{k}], args_shape[{k}], {dtype})")
-        else:
-            parts.append(f"np.sum(ct[{k}])")
-    return generated(
-        "broadcast_pull",
-        f"def broadcast_pull(ct, args_shape):\n    return ({', '.join(parts)},)\n",
-        sum_to_shape=sum_to_shape,
-    )
+def _broadcast_arrays(types):
+    items = [f"a{k}" for k in range(len(types["args"].types))]
+    lines = [f"def broadcast_arrays({', '.join(items)}):"]
+    lines += [f"    {x} = np.asarray({x})" for x, t in zip(items, types["args"].types, strict=True) if not is_array(t)]
+    lines.append(f"    shape = np.broadcast_shapes({', '.join(f'{x}.shape' for x in items)})")
+    results = ", ".join(f"np.broadcast_to({x}, shape)" for x in items)
+    lines.append(f"    return [{results}]" if isinstance(types["out"], nbtypes.List) else f"    return ({results},)")
+    return generated("broadcast_arrays", "\n".join(lines) + "\n")
 
 
 register(
-    ArrayRule(
+    RewriteRule(
         functions=(np.broadcast_arrays,),
         params="*args",
-        push={"args": Choose(_broadcast_arrays_push)},
-        pull={"args": Choose(_broadcast_arrays_pull)},
+        implementation=Choose(_broadcast_arrays),
         cases=(lambda rng: (rng.normal(size=3), rng.normal(size=(2, 1))),),
-        note="treated as copies",
     )
 )
 

@@ -440,6 +440,9 @@ class ArrayRule(Rule):
     view : bool or callable
         The result shares memory with the first parameter: tangents and shadows are made by applying
         the same function to the tangent or shadow. ``view(types) -> bool`` where it depends on types.
+    shares : bool
+        The result shares memory with its arguments, but the rule takes it for a copy: writing into this memory while
+        the result is in use is refused.
     when : callable, optional
         ``when(types) -> bool``: whether the rule stands for a call with these types.
     otherwise : njit function or Choose, optional
@@ -453,6 +456,7 @@ class ArrayRule(Rule):
     pull: dict[str, Any] = field(default_factory=dict)
     push_vectors: dict[str, Any] = field(default_factory=dict)
     view: bool | Callable[[dict[str, Any]], bool] = False
+    shares: bool = False
     when: Callable[[dict[str, Any]], bool] | None = None
     otherwise: Any = None
     cases: tuple = ()

@@ -13,7 +13,9 @@ from jitgrad.rules.registry import ArrayRule, Choose, RefusedRule, register
 from jitgrad.rules.support import (
     cast_pull,
     is_array,
+    is_complex,
     is_none,
+    real_cast_pull,
     reshape_pull,
     split_shape,
     takes_array,
@@ -60,7 +62,7 @@ register(
 
 @compiled
 def _ravel_push(dot):
-    return np.ascontiguousarray(dot).reshape(dot.size)
+    return dot.copy().reshape(dot.size)  # a copy even where the tangent is contiguous and the argument is not
 
 
 register(
@@ -147,8 +149,13 @@ register(
         methods=("astype",),
         params="a, dtype",
         push={"a": _astype_push},
-        pull={"a": cast_pull},
-        cases=(lambda rng: (rng.normal(size=(2, 3)), np.float64),),
+        pull={
+            "a": Choose(lambda t: real_cast_pull if is_complex(t["out"]) and not is_complex(t["a"]) else cast_pull),
+        },
+        cases=(
+            lambda rng: (rng.normal(size=(2, 3)), np.float64),
+            lambda rng: (rng.normal(size=(2, 3)), np.complex128),
+        ),
     )
 )
 register(
@@ -282,7 +289,8 @@ register(
             "array": Choose(lambda t: _broadcast_pull if is_array(t["array"]) and t["array"].ndim else sum_to_scalar)
         },
         cases=_axes(((3,), (2, 3)), ((2, 1), (2, 3)), ((1, 2), (4, 3, 2)), ((2, 3), (2, 3)), ((1,), (0,))),
-        note="the result is read-only, so it is treated as a copy",
+        shares=True,
+        note="treated as a copy: nothing may be written into its memory while it is in use",
     )
 )
 
@@ -468,6 +476,7 @@ register(
         push={"x": _windows_push},
         pull={"x": _windows_pull},
         cases=_axes(((5,), 3), ((5,), (2,))),
-        note="of vectors; the result is read-only, so it is treated as a copy",
+        shares=True,
+        note="of vectors; treated as a copy: nothing may be written into its memory while it is in use",
     )
 )

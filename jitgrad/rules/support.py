@@ -46,6 +46,12 @@ def cast_pull(ct, a_dtype):
 
 
 @compiled
+def real_cast_pull(ct, a_dtype):
+    """The same where an array of real numbers was made complex."""
+    return ct.real.astype(a_dtype)
+
+
+@compiled
 def reshape_pull(ct, a_shape):
     """The cotangent's elements, in C order, in the argument's shape."""
     return np.ascontiguousarray(ct).reshape(a_shape).copy()

@@ -164,7 +164,9 @@ class SparseJacobian:
         return sparse.csr_array((data, made.pattern.indices.copy(), made.pattern.indptr.copy()), (m, n))
 
     def __repr__(self) -> str:
-        return f"<sparse {'Hessian' if self._mode == 'symmetric' else 'Jacobian'} by {self.fun!r}>"
+        if self._mode == "symmetric":
+            return f"<sparse Hessian by {self.fun!r}>"
+        return f"<sparse Jacobian of {self.fun.py_func.__qualname__} at {id(self):#x}>"
 
     def _kernel(self, mode: str, made: Plan) -> Any:
         return derivative(self.fun, Compressed(self._wrt, self._outs, mode, made.chunk))

@@ -16,10 +16,12 @@ follow from those of the operands, and that raise for no values of these.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy._core.umath import _extobj_contextvar
 
 from jitgrad.tape.guards import Guard, guard_of
 from jitgrad.tape.recording import NO_KWARGS, Node, Recording, leaf, tick
@@ -88,6 +90,8 @@ def defer(primitive: Any, args: Sequence[Any], kwargs: Mapping[str, Any], listen
     The one recording that listens must stand in a known state.
     """
     recording = listening[0]
+    if error_handling(None) is not recording.handling:
+        return None
     before = recording.state
     state = before.usual
     operands = None
@@ -98,7 +102,7 @@ def defer(primitive: Any, args: Sequence[Any], kwargs: Mapping[str, Any], listen
         if found is None:
             return None
         edge, operands, heard, fresh = found
-        if not heard:
+        if not heard or recording.state is None:  # reading a variable may end it
             return None
         state = before.edges.get(edge)
         if state is None:
@@ -125,11 +129,15 @@ def defer(primitive: Any, args: Sequence[Any], kwargs: Mapping[str, Any], listen
 
 
 _new = object.__new__
+# `np.errstate` keeps its setting in this variable: the same object as long as nothing is set.
+error_handling = _extobj_contextvar.get
 
 
-def _edge(primitive: Any, args: Sequence[Any], kwargs: Mapping[str, Any], recording: Recording) -> tuple | None:
+def _edge(
+    primitive: Any, args: Sequence[Any], kwargs: Mapping[str, Any], recording: Recording, time: float = math.inf
+) -> tuple | None:
     """An operation as an edge of the tree; its operands as a node keeps them; whether the recording knows one of them;
-    and the operands that are new. None if it cannot be told from others."""
+    and the operands that are new. None if it cannot be told from others, as what was watched only after its `time`."""
     parts: list[Any] = [primitive]
     leaves = recording.leaves
     operands: list[Any] = []
@@ -142,9 +150,9 @@ def _edge(primitive: Any, args: Sequence[Any], kwargs: Mapping[str, Any], record
             node = arg.node
             if node is None:
                 node = arg.node = leaf(arg._array)
-            state = node.state
-            if state is not None and recording in node.recordings:
-                parts.append(state.depth)
+            depth = _depth(node, recording)
+            if depth is not None:
+                parts.append(depth)
                 heard = True
             else:
                 watched = recording in node.recordings
@@ -158,6 +166,8 @@ def _edge(primitive: Any, args: Sequence[Any], kwargs: Mapping[str, Any], record
                     parts.append(("again", fresh.index(node)))
                 else:
                     array = arg._array
+                    if watched and node.since[recording] > time:
+                        return None
                     parts.append((array.dtype, array.shape, layout(array), watched))
                     fresh.append(node)
             operands.append(arg)
@@ -179,6 +189,15 @@ def _edge(primitive: Any, args: Sequence[Any], kwargs: Mapping[str, Any], record
     return tuple(parts), tuple(operands), heard, fresh
 
 
+def _depth(node: Node, recording: Recording) -> int | None:
+    """The number of an operation of this recording that is deferred, or stands in a known state; else None: another
+    recording may have deferred it."""
+    state, nodes = node.state, recording.nodes
+    if state is None or state.depth >= len(nodes) or nodes[state.depth] is not node:
+        return None
+    return state.depth
+
+
 # ----- values that are looked at --------------------------------------------------------------------
 def compute(node: Node) -> None:
     """Compute a deferred value, and what it is made of, as it would have been computed when it was recorded."""
@@ -191,7 +210,8 @@ def compute(node: Node) -> None:
             waiting += [a.node for a in last.args if type(a) is Tensor and a.node is not None]
     for needed in sorted(missing, key=lambda n: n.number):
         arrays = [a._array if type(a) is Tensor else a for a in needed.args]
-        needed.out = needed.primitive.function(*arrays, **needed.kwargs)
+        with np.errstate(**needed.recordings[0].errors):
+            needed.out = needed.primitive.function(*arrays, **needed.kwargs)
         needed.signature = signature(needed.primitive, needed.args, needed.kwargs, needed.out)
         for recording in needed.recordings:
             recording.looked = True
@@ -225,7 +245,7 @@ def place(recording: Recording) -> State | None:
     state = root
     recording.leaves.clear()
     for depth, node in enumerate(nodes):
-        found = _edge(node.primitive, node.args, node.kwargs, recording)
+        found = _edge(node.primitive, node.args, node.kwargs, recording, node.number)
         if found is None:
             displace(recording)
             return None
@@ -272,21 +292,20 @@ def asked_of(
     ends: list[Any] = []
     for target in targets:
         node = target.node
-        if node is None or node.state is None or recording not in node.recordings:
+        depth = None if node is None else _depth(node, recording)
+        if depth is None:
             return None
-        ends.append(node.state.depth)
+        ends.append(depth)
     ends.append(None)
     for source in sources:
         node = source.node
         if source.index:
             return None
-        if node is None:
-            ends.append(None)
-        elif node.state is not None and recording in node.recordings:
-            ends.append(node.state.depth)
-        else:
+        depth = None if node is None else _depth(node, recording)
+        if depth is None:
             number = recording.leaves.get(node)
-            ends.append(None if number is None else ~number)
+            depth = None if number is None else ~number
+        ends.append(depth)
     for seed in seeds:
         ends += type(seed), seed.dtype, layout(seed)
     return tuple(ends)

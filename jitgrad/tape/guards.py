@@ -34,7 +34,7 @@ _TEXTS = {
         return None""",
     "leaf": _LEAF
     + """
-    if x{k}.index or recording.leaves.get(x{k}.node) != p{k}:
+    if x{k}.index or recording.leaves.get(x{k}.node) != p{k} or recording.state is None:
         return None""",
     "new leaf": _LEAF
     + """

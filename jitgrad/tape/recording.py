@@ -111,11 +111,15 @@ class Recording:
         Whether somebody looked at a value that was deferred.
     kept : set of int, or None
         The operations whose results are still in use when the recording is released.
+    errors : dict
+        How floating point errors are handled where operations are deferred, as `numpy.geterr` says it.
+    handling : object
+        The same as NumPy keeps it.
     """
 
     __slots__ = (
-        "__weakref__", "alive", "kept", "leaves", "limit", "looked", "nodes", "rewritten", "state", "variables",
-        "watches_variables",
+        "__weakref__", "alive", "errors", "handling", "kept", "leaves", "limit", "looked", "nodes", "rewritten",
+        "state", "variables", "watches_variables",
     )  # fmt: skip
 
     def __init__(self, watches_variables: bool, state: Any = None):
@@ -129,6 +133,8 @@ class Recording:
         self.leaves: dict[Any, int] = {}
         self.looked = False
         self.kept: set[int] | None = None
+        self.errors: Any = {}
+        self.handling: Any = None
 
     def prune(self) -> None:
         """Forget operations whose results are gone; the limit doubles, so the cost per operation is constant."""
@@ -169,8 +175,8 @@ class Recording:
                 node.args = node.signature = ()
                 node.kwargs = None
                 node.primitive = RELEASED
-                if node.state is None:  # else its tensors look for it there
-                    node.out = None
+                if type(node.out) is tuple:  # its tensors have their parts; of others it is the very value
+                    node.out = (None,) * len(node.out)
 
 
 class _Thread(threading.local):
@@ -215,5 +221,7 @@ def watch(node: Node, recording: Recording) -> None:
                     since[other] = node.since[other]
         since[recording] = tick()
         node.since = since
+        if node in recording.leaves:  # it was a constant for an operation before
+            recording.kept = recording.state = None
         recordings = (*alive, recording)
         node.recordings = thread.recordings if recordings == thread.recordings else recordings

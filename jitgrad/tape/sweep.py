@@ -141,12 +141,12 @@ class Graph:
             if node in seen or (recording not in node.recordings if recording is not None else not node.recordings):
                 continue
             seen.add(node)
-            if node.primitive is RELEASED:
+            if node.since is not None and self._only_watched(node):
+                stops.add(node)
+            elif node.primitive is RELEASED:
                 raise DifferentiationError(
                     "a target was recorded by a tape that is used up or was reset; open the tape with persistent=True"
                 )
-            if node.since is not None and self._only_watched(node):
-                stops.add(node)
             if node in stops:
                 continue
             for arg in node.args:

@@ -123,6 +123,13 @@ def owned(value: Any, dtype: Any = None) -> np.ndarray:
     return array
 
 
+def _final(cls: type, **kwargs: Any) -> None:
+    """No class is made of it: what takes tape values tells them by their type."""
+    raise TypeError(
+        f"{cls.__name__}: tensors and variables cannot be subclassed; keep one as an attribute of your class"
+    )
+
+
 class Tensor(Value):
     """An immutable array whose operations are recorded by the tapes that watch it.
 
@@ -130,6 +137,7 @@ class Tensor(Value):
     """
 
     __slots__ = ("_array", "index", "node")
+    __init_subclass__: Any = classmethod(_final)
 
     def __init__(self, array: Any, node: Node | None = None, index: int = 0):
         self._array = array
@@ -271,6 +279,7 @@ class Variable(Value):
     """
 
     __slots__ = ("__weakref__", "_array", "_name", "_trainable", "_watchable", "node")
+    __init_subclass__: Any = classmethod(_final)
 
     def __init__(self, initial_value: Any, trainable: bool = True, name: str | None = None, dtype: Any = None):
         self._array = owned(initial_value() if callable(initial_value) else initial_value, dtype)

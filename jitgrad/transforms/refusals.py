@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from jitgrad import rules
-from jitgrad.analysis import effects
+from jitgrad.analysis import effects, sharing
 from jitgrad.analysis.activity import Activity
-from jitgrad.errors import NoRuleError, where
+from jitgrad.errors import NoRuleError, UnsupportedError, where
 from jitgrad.program import ir
 from jitgrad.rules.registry import function_name
 
@@ -25,7 +25,19 @@ def refuse(program: ir.Program, activity: Activity) -> None:
     NoRuleError
         For a `RefusedRule`, and for a `ZeroRule` that holds only while its operands are constants (draws
         by rejection, whose parameter changes which draws are accepted).
+    UnsupportedError
+        Where memory changes under a result that is taken for a copy, or that sees it as another type.
     """
+    for op, store in sharing.overwritten(program, activity):
+        raise UnsupportedError(
+            f"{where(store.loc)}: this writes into memory that the result of {_name(op)} {_line(op)} shares, "
+            "which derivatives take for a copy; copy the result where it is made"
+        )
+    for op, store in sharing.reinterpreted(program):
+        raise UnsupportedError(
+            f"{where(store.loc)}: this may write into memory that {_name(op)} {_line(op)} reinterprets, "
+            "which derivatives do not follow; copy the array first"
+        )
     for op in ir.walk(program.body):
         if not isinstance(op, (ir.Call, ir.Method)):
             continue
@@ -39,5 +51,13 @@ def refuse(program: ir.Program, activity: Activity) -> None:
         else:
             continue
         if any(activity.varied(value) for value in op.operands):
-            name = f"the method {op.name}" if isinstance(op, ir.Method) else function_name(op.fn)
-            raise NoRuleError(f"{where(op.loc)}: {name} cannot be differentiated: {reason}; {way_out}")
+            raise NoRuleError(f"{where(op.loc)}: {_name(op)} cannot be differentiated: {reason}; {way_out}")
+
+
+def _line(op: ir.Op) -> str:
+    return f"in line {op.loc.line}" if op.loc is not None else "before"
+
+
+def _name(op: ir.Op) -> str:
+    assert isinstance(op, (ir.Call, ir.Method))
+    return f"the method {op.name}" if isinstance(op, ir.Method) else function_name(op.fn)

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit, types
 
 from jitgrad.analysis import effects
-from jitgrad.analysis.callees import written_positions
+from jitgrad.analysis.callees import summary, written_positions
 from jitgrad.program import ir
 from tests.analysis.programs import Analysed
 
@@ -81,12 +81,43 @@ def by_a_method(a, b, i):
     return by_a_method(a, b, i - 1)
 
 
+@njit
+def by_containers(a, b, i):
+    if i == 0:
+        return a[0]
+    (b, a[1:])[i % 2][0] = 2.0
+    return by_containers(a, b, i - 1)
+
+
+@njit
+def rest(a, b, i):
+    if i == 0:
+        return a[1:]
+    return rest(a[1:], b, i - 1)
+
+
+@njit
+def scaled(a, b, i):
+    if i == 0:
+        return a * b
+    return scaled(a, b, i - 1) * b
+
+
 def test_positions():
     assert written_positions(halves, (A1, A1, I8)) == {0}
     assert written_positions(by_a_view, (A1, A1, I8)) == {0}
     assert written_positions(own_array, (A1, I8)) == frozenset()
     assert written_positions(integers, (K1, A1, I8)) == {0}
     assert written_positions(by_a_method, (A1, A1, I8)) == {1}
+
+
+def test_arguments_that_are_written_through_a_container():
+    assert written_positions(by_containers, (A1, A1, I8)) == {0, 1}
+
+
+def test_arguments_that_are_returned():
+    assert 0 in summary(rest, (A1, A1, I8)).returned and not summary(rest, (A1, A1, I8)).written
+    assert summary(scaled, (A1, A1, I8)) == (frozenset(), frozenset())
 
 
 def test_arguments_that_change_places():

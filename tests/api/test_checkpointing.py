@@ -156,3 +156,14 @@ def test_memory_of_an_argument_is_returned_as_a_copy():
 def test_star_parameters():
     with pytest.raises(jg.ArgumentError, match=r"has the parameter \*x; give its parameters names"):
         jg.checkpoint(lambda *x: x[0])
+
+
+def test_a_parameter_named_as_the_result_is_in_rules():
+    scaled = jg.checkpoint(njit(lambda x, out: x * out**2))
+    assert jg.grad(scaled, (0, 1))(2.0, 3.0) == (9.0, 12.0)
+    assert jg.grad(lambda x: scaled(x, out=3.0))(2.0) == 9.0
+    assert jg.hessian(scaled, 1)(2.0, 3.0) == 4.0
+
+    unclear = jg.checkpoint(njit(lambda out, out_: out * out_))
+    with pytest.raises(jg.ArgumentError, match="parameters out and out_, which its rule cannot tell apart; rename one"):
+        jg.grad(unclear)(2.0, 3.0)

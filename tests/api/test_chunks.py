@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from numba import njit
@@ -122,6 +124,8 @@ def test_chosen_mode():
     assert jg.chosen_mode(jg.jacrev(rosen), X) == "reverse"
     with pytest.raises(jg.ArgumentError, match="chosen_mode needs what jacobian returns"):
         jg.chosen_mode(rosen, X)
+    with pytest.raises(jg.ArgumentError, match="not <sparse Jacobian of products at .*the attribute mode"):
+        jg.chosen_mode(jg.jacobian(products, sparsity="detect"), X)
 
 
 # ----- products with matrices ----------------------------------------------------------------------------
@@ -226,6 +230,8 @@ def test_messages():
         (lambda: jg.hessian(rosen, chunk=1.5), r"chunk must be an int or None, not 1.5 \(float\)"),
         (lambda: jg.jvp(rosen, (X,), (X,), chunk=4), "chunk is for several directions at once: pass several=True"),
         (lambda: jg.jvp(rosen, (X,), (X,), several=True), r"has shape \(5,\).*pass \(5, number of directions\)"),
+        (lambda: jg.hvp(rosen, (X,), (np.eye(5)[:, :2],)), r"has shape \(5,\); columns of directions .* several=True"),
+        (lambda: jg.jvp(math.sin, (1.0,), (1.0,), several=True), r"pass \(number of directions,\)"),
         (lambda: jg.jvp(rosen, (List(X),), (X,), several=True), "tangents have no axis of directions"),
         (
             lambda: jg.jvp(lambda x, k: k * x, (X, 2.0), (np.ones((5, 3)), np.ones(2)), several=True),

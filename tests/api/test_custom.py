@@ -199,3 +199,22 @@ def test_stop_gradient_of_structures():
         return x[0] * y[1] + y[0] * x[1]
 
     np.testing.assert_array_equal(jg.grad(f)(np.array([2.0, 3.0])), [3.0, 10.0])
+
+
+def test_parameters_named_as_in_rules():
+    @jg.custom_jvp
+    def pushed(out, dot):
+        return out * dot**2
+
+    pushed.defjvp(lambda p, t: (p[0] * p[1] ** 2, t[0] * p[1] ** 2 + 2.0 * p[0] * p[1] * t[1]))
+
+    @jg.custom_vjp
+    def pulled(out, ct):
+        return out * ct**2
+
+    pulled.defvjp(lambda x, y: (x * y**2, (x, y)), lambda r, ct: (ct * r[1] ** 2, 2.0 * ct * r[0] * r[1]))
+
+    for f in (pushed, pulled):
+        assert jg.grad(f, (0, 1))(2.0, 3.0) == (9.0, 12.0)
+        assert jg.jvp(f, (2.0, 3.0), (1.0, 0.5)) == (18.0, 15.0)
+        assert jg.jvp(lambda x, f=f: f(x, 3.0), (2.0,), (1.0,)) == (18.0, 9.0)

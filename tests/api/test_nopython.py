@@ -1,7 +1,8 @@
-"""`jvp` and `hvp` called inside nopython code."""
+"""`jvp`, `hvp` and `into` called inside nopython code."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from numba import njit
 from numba.core.errors import TypingError
@@ -41,3 +42,34 @@ def test_argnums_must_be_constant():
 
     with pytest.raises(TypingError, match="argnums must be a constant"):
         caller(2.0, 0)
+
+
+def test_into():
+    gradient = jg.grad(lambda x, k: (k * x**3).sum())
+
+    @njit
+    def step(x, k):
+        out = np.empty_like(x)
+        gradient.into(out, x, k)
+        return x - out
+
+    @njit
+    def passed(derivative, x, k):
+        out = np.empty_like(x)
+        derivative.into(out, x, k)
+        return out
+
+    x = np.array([1.0, -2.0])
+    np.testing.assert_allclose(step(x, 2.0), x - 6.0 * x**2, rtol=1e-15)
+    np.testing.assert_allclose(passed(gradient, x, 2.0), 6.0 * x**2, rtol=1e-15)
+    np.testing.assert_allclose(jg.jacrev(step)(x, 2.0), np.diag(1.0 - 12.0 * x), rtol=1e-15)
+    np.testing.assert_allclose(jg.jacfwd(step)(x, 2.0), np.diag(1.0 - 12.0 * x), rtol=1e-15)
+
+
+def test_functions_have_no_into():
+    @njit
+    def caller(x):
+        return f.into(x, x)
+
+    with pytest.raises(TypingError, match="Unknown attribute 'into'"):
+        caller(2.0)

@@ -248,3 +248,11 @@ def test_a_step_that_writes_into_a_parameter():
         jg.UnsupportedError, match="writing writes into its parameter work, so that it cannot run again"
     ):
         jg.grad(lambda u, work: run(u, 3, work).sum())(np.ones(2), np.zeros(1))
+
+
+def test_a_parameter_named_as_the_result_is_in_rules():
+    power = jg.repeat(njit(lambda x, i, out: x * out))
+    assert jg.grad(power, (0, 2))(2.0, 3, 3.0) == (27.0, 54.0)
+    state = jg.repeat(njit(lambda out, i, k: out * k))
+    assert jg.grad(state, (0, 2))(2.0, 3, 3.0) == (27.0, 54.0)
+    assert jg.grad(jg.grad(state, 2), 2)(2.0, 3, 3.0) == 36.0

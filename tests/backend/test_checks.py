@@ -30,6 +30,10 @@ def test_arguments():
             check_arguments("f", SIGNATURE, arguments, (wrt,))
     with pytest.raises(ArgumentError, match=r"is an integer array \(array\(int64, 1d, A\)\).*astype"):
         check_arguments("f", SIGNATURE, (int64[:], float64, float64), (0,))
+    with pytest.raises(ArgumentError, match=r"a Python object .*pass a named tuple"):
+        check_arguments("f", SIGNATURE, (types.pyobject, float64, float64), (0,))
+    with pytest.raises(ArgumentError, match=r"a dictionary .*pass a named tuple"):
+        check_arguments("f", SIGNATURE, (types.DictType(int64, float64), float64, float64), (0,))
 
 
 def test_star_arguments():

@@ -129,6 +129,8 @@ def test_functions_for_quad():
     for bad in (np.array([4.0], np.float32), np.zeros(0), np.zeros((4, 4))[:, 1]):
         with pytest.raises(jg.ArgumentError, match="user_data must be a C-contiguous array"):
             f.low_level_callable(bad)
+    with pytest.raises(jg.ArgumentError, match=r"must be an array or a ctypes pointer, not 4.0; pass np.array"):
+        f.low_level_callable(4.0)
     with pytest.raises(jg.ArgumentError, match="was not told what it points to"):
         jg.cfunc(slope, "double(double x, double a)").low_level_callable(np.zeros(1))
 

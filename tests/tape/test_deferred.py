@@ -223,6 +223,71 @@ def test_who_asks_numpy_for_errors_gets_them():
         np.testing.assert_array_equal(slope([0.0, 1.0]), [np.inf, 1.0])
 
 
+def test_errors_that_numpy_is_asked_for_in_between():
+    x = Variable([0.0, 1.0])
+    for divide in ("ignore", "ignore", "raise", "ignore"):
+        with GradientTape() as tape:
+            twice = x * 2.0
+            with np.errstate(divide=divide):
+                if divide == "raise":
+                    with pytest.raises(FloatingPointError):
+                        np.log(twice)
+                y = np.sum(np.log(twice if divide == "ignore" else twice + 1.0))
+        np.testing.assert_array_equal(tape.gradient(y, x).numpy(), [np.inf, 1.0] if divide == "ignore" else [2, 2 / 3])
+
+
+def test_values_are_computed_under_the_setting_of_the_recording():
+    x = Variable([0.0, 1.0])
+    for _ in range(3):
+        with np.errstate(divide="ignore"), GradientTape() as tape:
+            logs = np.log(x)
+            y = np.sum(logs)
+        with np.errstate(divide="raise"):
+            assert logs.numpy()[0] == -np.inf
+        tape.gradient(y, x)
+
+
+def test_variables_that_are_constants_for_some_operations():
+    """The value of a variable that was read outside is a constant until the variable itself is read."""
+    w, x = Variable(W), Variable(W + 1.0)
+    for kind in "vw", "vw", "ww", "vv", "ww", "vv", "vw", "wv", "vw":
+        v = {"v": w.read_value(), "w": w}
+        with GradientTape() as tape:
+            z = np.sum(x * v[kind[0]] * v[kind[1]])
+        slopes = tape.gradient(z, [w, x], unconnected_gradients="zero")
+        # once it is watched, its value is
+        count = {"vw": 1.0, "ww": 2.0, "vv": 0.0, "wv": 2.0}[kind]
+        np.testing.assert_allclose(slopes[0].numpy(), count * W * (W + 1.0))
+        np.testing.assert_allclose(slopes[1].numpy(), W * W)
+
+
+def test_values_of_another_tape_are_no_operations_of_this_one():
+    w, x = Variable(W), Variable(W + 1.0)
+    for own in (True, True, True, False, True, False):
+        with GradientTape() as before:
+            a = x * x
+            loss = np.sum(a * a)
+        before.gradient(loss, x)
+        with GradientTape() as tape:
+            tape.watch(a)
+            b = w * w
+            c = b * b if own else a * a
+            z = np.sum(c * w)
+        of_w, of_a = tape.gradient(z, [w, a], unconnected_gradients="zero")
+        np.testing.assert_allclose(of_w.numpy(), 5 * W**4 if own else (W + 1.0) ** 4)
+        np.testing.assert_allclose(of_a.numpy(), 0 * W if own else 2 * W * (W + 1.0) ** 2)
+
+
+def test_kept_values_of_recordings_that_cannot_be_deferred_after_all():
+    w = Variable(W)
+    for function in (None, np.linalg.inv, None):
+        with GradientTape() as tape:
+            twice = w * 2.0
+            loss = np.sum(function(w) if function else twice)
+        tape.gradient(loss, w)
+        np.testing.assert_array_equal(twice.numpy(), 2.0 * W)
+
+
 def test_integers_that_choose_elements_are_not_deferred():
     x = Variable([1.0, 2.0, 3.0])
     for index in ([0, 1], [2, 2], [0, 5]):

@@ -140,6 +140,20 @@ def test_entering_again_goes_on(x):
     assert number(tape.gradient(z, x)) == 27.0
 
 
+def test_values_of_a_used_tape_can_be_watched():
+    w = jg.Variable([1.0, 2.0, 3.0, 4.0])
+    with jg.GradientTape() as tape:
+        a = w * 2.0
+        p, q = np.split(a, 2)
+        y = np.sum(p * q)
+    tape.gradient(y, w)
+    with jg.GradientTape() as tape:
+        tape.watch([a, p, q])
+        z = np.sum(a * a) + np.sum(p * q) + np.sum(p * 3.0)
+    found = [g.tolist() for g in tape.gradient(z, [a, p, q])]
+    assert found == [[4.0, 8.0, 12.0, 16.0], [9.0, 11.0], [2.0, 4.0]]
+
+
 def test_entering_twice_is_refused():
     with jg.GradientTape() as tape, pytest.raises(ValueError, match="already recording"):
         tape.__enter__()

@@ -259,3 +259,9 @@ def test_what_is_no_number_is_refused(call, words):
     with pytest.raises(ArgumentError, match=words):
         call(v)
     assert v.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("kind", [jg.Variable, type(jg.constant(1.0))])
+def test_subclasses_are_refused(kind):
+    with pytest.raises(TypeError, match="Mine: tensors and variables cannot be subclassed"):
+        type("Mine", (kind,), {})

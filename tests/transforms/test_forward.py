@@ -397,6 +397,23 @@ def scan(x):
     return y[0] * y[y.size - 1]
 
 
+@njit
+def parts_and_copies(x, m):
+    y = x.copy()
+    flat = y.reshape(2, 2).flatten()
+    real = np.real(y)
+    real *= x[1]
+    flat[0] = x[2]
+    s = 0.0
+    for (i, j), v in np.ndenumerate(y.reshape(2, 2)):
+        s += v * m[i, j] + y.imag[0]
+    return s + np.sum(flat * y)
+
+
+def test_copies_are_copies_and_views_are_views():
+    check(parts_and_copies, lambda: (np.array([0.7, 1.3, 0.4, 1.1]), np.array([[1.0, 2.0], [3.0, 4.0]])), (0, 1))
+
+
 def test_third_derivative():
     one = jvp(chain)
     two = jvp(one, (1,))

@@ -19,7 +19,7 @@ from jitgrad.tape.compiled.policy import Account, Met
 from jitgrad.tape.compiled.structure import key_of
 from jitgrad.tape.compiled.tracing import Trace
 from jitgrad.tape.compiled.writer import Written, write
-from jitgrad.tape.deferred import asked_of, displace, followed, forget, materialize, place, root
+from jitgrad.tape.deferred import asked_of, displace, error_handling, followed, forget, materialize, place, root
 from jitgrad.tape.primitive import plain
 from jitgrad.tape.recording import Node, Recording, thread
 from jitgrad.tape.tensor import Tensor
@@ -229,11 +229,19 @@ def follow(recording: Recording) -> None:
     if thread.recordings or thread.overrides is not None or compile_after.current is None:
         return
     recording.kept = set()
-    # Who wants errors from NumPy gets them where they arise.
-    if root.edges and _LENIENT.issuperset(np.geterr().values()):
-        recording.state = root
+    if root.edges:
+        recording.handling = handling = error_handling(None)
+        checked, errors = _checked[0]
+        if checked is not handling:
+            errors = np.geterr()
+            _checked[0] = handling, errors
+        # Who wants errors from NumPy gets them where they arise.
+        if _LENIENT.issuperset(errors.values()):
+            recording.errors, recording.state = errors, root
 
 
+_checked: list[tuple[Any, dict[str, Any]]] = [(object(), {})]
+"""How floating point errors were handled when that was asked last; asking takes microseconds."""
 _LENIENT = {"ignore", "warn"}
 
 

@@ -7,7 +7,7 @@ from itertools import chain, count, islice
 from operator import attrgetter
 from typing import Any
 
-from jitgrad.tape.recording import RELEASED, Node, Recording
+from jitgrad.tape.recording import Node, Recording
 from jitgrad.tape.signatures import OPAQUE, layout
 from jitgrad.tape.tensor import Tensor
 
@@ -54,7 +54,7 @@ def key_of(
 def _leaf(node: Node, recording: Recording, nodes: Sequence[Node], first: int) -> Any:
     """What matters about a value that the recording did not compute."""
     out = node.out
-    if node.primitive is RELEASED or type(out) is tuple or out is None:
+    if type(out) is tuple:
         return OPAQUE
     watched: Any = recording in node.recordings
     if watched and node.primitive is not None and recording not in (node.since or ()):

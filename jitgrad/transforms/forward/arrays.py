@@ -79,9 +79,12 @@ def _accumulate(e: Emitter, dot: str, term: str, ty: types.Type) -> None:
     if isinstance(ty, types.BaseTuple):
         more = e.writer.fresh("more")
         e.line(f"{more} = {term}")
-        parts = [
-            f"{dot}[{k}] + {more}[{k}]" if structure.kind(item) else f"{dot}[{k}]" for k, item in enumerate(ty.types)
-        ]
+        parts = []
+        for k, item in enumerate(ty.types):
+            parts.append(e.writer.fresh("part"))
+            e.line(f"{parts[k]} = {dot}[{k}]")
+            if structure.kind(item):
+                _accumulate(e, parts[k], f"{more}[{k}]", structure.strip(item))
         e.line(f"{dot} = {zeros.build(e, ty, parts)}")
     else:
         e.line(e.algebra.accumulate(e, dot, term))

@@ -65,10 +65,7 @@ def pullback(sweep: Sweep, op: ir.Op) -> None:
         case None if isinstance(op, ir.GetItem) and isinstance(op.base.type, types.BaseTuple):
             _choose_item(sweep, op)
         case _:
-            raise NoRuleError(
-                f"{where(op.loc)}: no derivative rule for {_called(op)}; register one with jitgrad.custom_vjp, "
-                "or mark its result with jitgrad.stop_gradient"
-            )
+            raise NoRuleError(f"{where(op.loc)}: no derivative rule for {_called(op)}; {_way_out(op)}")
     if rule is not None:
         sweep.rules.add(rule.name)
 
@@ -270,8 +267,22 @@ def mutation(sweep: Sweep, op: ir.Op) -> None:
     )
 
 
+def _way_out(op: ir.Op) -> str:
+    """What to do where there is no rule."""
+    match op:
+        case ir.GetAttr(base=base) if isinstance(base.type, types.Record):
+            return "use forward mode (jvp, jacfwd), or pass the field as an array of its own"
+        case ir.GetAttr(base=base) if isinstance(base.type, types.ClassInstanceType):
+            return "pass the numbers and arrays to differentiate as arguments, or in a named tuple"
+    return "register one with jitgrad.custom_vjp, or mark its result with jitgrad.stop_gradient"
+
+
 def _choose_item(sweep: Sweep, op: ir.GetItem) -> None:
     """``t[i]`` of a uniform tuple with an index known only at run time."""
+    if sweep.changes_in_use(op):
+        raise sweep.fail(
+            op, "an array that a variable picks from a tuple is written in place", "pick it with `if`, or copy it"
+        )  # fmt: skip
     size, index = len(op.base.type), sweep.index(op.index)
     paths = [leaf.path for leaf in leaves(op.result) if sweep.adjoints.is_set(op.result, leaf.path)]
     for k in range(size):

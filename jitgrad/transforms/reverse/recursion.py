@@ -32,6 +32,11 @@ def pullback(sweep: Sweep, op: ir.Call) -> None:
         )  # fmt: skip
     from jitgrad.transforms.reverse.calls import cotangent
 
+    if sweep.changes_in_use(op):
+        raise sweep.fail(
+            op, "what a recursive function returns may be a part of its argument, and is written in place",
+            "copy the result",
+        )  # fmt: skip
     active = tuple(k for k, a in enumerate(op.args) if sweep.is_active(a))
     request = VjpRequest(wrt=active, seed="argument")
     vjp = Derivative.of(op.fn, "vjp", request)

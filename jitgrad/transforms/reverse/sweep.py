@@ -18,6 +18,7 @@ from jitgrad.analysis.activity import Activity
 from jitgrad.analysis.extents import Extents
 from jitgrad.analysis.memory import Memory, viewed, written_values
 from jitgrad.analysis.scopes import Scope, Scopes
+from jitgrad.analysis.sharing import change_in_use
 from jitgrad.backend.text import Text
 from jitgrad.backend.writer import Writer
 from jitgrad.errors import UnsupportedError, where
@@ -26,7 +27,7 @@ from jitgrad.transforms.refusals import refuse
 from jitgrad.transforms.request import VjpRequest
 from jitgrad.transforms.reverse import arrays, calls, control, lists, maps, parallel, replay
 from jitgrad.transforms.reverse.adjoints import Adjoints
-from jitgrad.transforms.reverse.leaves import Leaf, is_array, is_differentiable
+from jitgrad.transforms.reverse.leaves import Leaf, is_array, is_differentiable, leaves
 from jitgrad.transforms.reverse.saved import Saved
 
 
@@ -123,6 +124,11 @@ class Sweep:
         return is_array(leaf.type) and (
             self.memory.written(value) or value in self.memory.has_views or self.memory.view_of(value) is not None
         )
+
+    def changes_in_use(self, op: ir.Op) -> bool:
+        """Whether an array that `op` hands on, as one of its operands or a part of it, is written while in use."""
+        found = any(is_array(leaf.type) for value in op.results for leaf in leaves(value))
+        return found and change_in_use(op, self.program, self.activity, self.scopes) is not None
 
     def live(self, scope: Scope) -> bool:
         """Whether variables assigned in `scope` still hold when the backward sweep gets there."""

@@ -21,6 +21,77 @@ def increments(a, x):
 
 
 @cases(some(5), 0.5)
+def parts_of_one_of_two_complex_arrays(a, x):
+    z = a * (1 + 2j)
+    w = a * a * (x - 1j)
+    r = z.real if x > 0.0 else w.real
+    first = z[0]
+    r[0] = a[1] * x
+    return abs(first * z[0]) ** 2 + np.sum(np.abs(z) ** 2) + np.sum(np.real(w) * np.imag(w) * a.imag + a.real)
+
+
+@cases(some(5), 0.5)
+def all_of_broadcast_arrays(a, x):
+    c, d = np.broadcast_arrays(a, a[:2].reshape(2, 1) * x)
+    return np.sum(c * d * c)
+
+
+@cases(some(5), 0.5)
+def broadcast_again_after_a_write(a, x):
+    s = x
+    for i in range(3):
+        b = np.broadcast_to(a, (2, 5))
+        s = s + np.sum(b * b) * x
+        a[i] = s * a[i + 1] * 0.1
+    return s + np.sum(a)
+
+
+@cases(some(5), np.arange(5), 0.5)
+def part_that_a_variable_picks(a, k, x):
+    parts = (a[:3], a[2:])
+    s = x
+    for i in range(k.size - 2):
+        a[k[i]] = a[k[i + 1]] * s
+        v = parts[i % 2]
+        s = s + v[0] * v[2] + np.sum(v * v)
+        k[i + 2] = 0
+    return s + np.sum(a * a)
+
+
+@cases(some(5), 0.5)
+def made_complex(a, x):
+    z = a.astype(np.complex128)
+    z.imag[:] = a * x
+    return np.sum(np.abs(z) ** 2) + z.real[1] * z.imag[2]
+
+
+PAIR = np.dtype([("k", np.int64), ("j", np.int64)])
+
+
+def test_integer_fields_of_records_that_are_written_under_two_names():
+    @njit
+    def f(x, records):
+        s = 0.0
+        names = records.k
+        for i in range(x.size - 1):
+            s += x[records[i].k] ** 2
+            records[i + 1].k = 0
+            s += x[names[i + 1]] * x[names[i]] * x[records[i].j]
+            names[i] = 1
+        return s
+
+    def fresh():
+        return np.array([(k, k) for k in range(5)], PAIR)
+
+    x = some(5)
+    found = jitgrad.grad(f)(x, fresh())
+    for k in range(5):
+        up, down = x.copy(), x.copy()
+        up[k], down[k] = up[k] + 1e-5, down[k] - 1e-5
+        assert np.isclose(found[k], (f(up, fresh()) - f(down, fresh())) / 2e-5, rtol=1e-7)
+
+
+@cases(some(5), 0.5)
 def decrements(a, x):
     for i in range(5):
         for j in range(5):
@@ -397,6 +468,20 @@ def test_updates_of_overlapping_parts():
     compare(jitgrad.value_and_grad(f, (0, 1)), f, (some(4) + 1.05, 0.7), (0, 1))
 
 
+def test_updates_by_parts_that_a_branch_picks():
+    @njit
+    def f(a, c):
+        y = a * c
+        w = y[1:] if c > 0.0 else y[:-1]
+        v = y[:-1]
+        w *= v
+        w += v
+        v /= w
+        return np.sum(y * a)
+
+    compare(jitgrad.value_and_grad(f, (0, 1)), f, (some(5) + 1.05, 0.7), (0, 1))
+
+
 def test_updates_of_overlapping_parts_of_matrices():
     @njit
     def f(m, c):
@@ -431,3 +516,34 @@ def test_a_mask_of_several_axes_beside_other_items_is_refused():
 
     with pytest.raises(jitgrad.UnsupportedError, match="index with the mask alone"):
         source(f, some(8).reshape(2, 2, 2), np.eye(2) > 0, 0.7, wrt=(0, 2))
+
+
+def test_memory_that_changes_while_it_is_in_use_elsewhere_is_refused():
+    def broadcast(a):
+        b = np.broadcast_to(a, (2, 4))
+        a[0] = 2.0
+        return np.sum(b * b)
+
+    def picked(a, k):
+        v = (a[:2], a[2:])[k]
+        v[0] = 2.0 * a[1]
+        return np.sum(a * a)
+
+    def picked_with_another(a, k):
+        v = ((1.0, a[:2]), (2.0, a[2:]))[k][1]
+        a[1] = 2.0 * a[0]
+        return np.sum(v * v)
+
+    def reinterpreted(a):
+        k = np.arange(4)
+        k.view(np.int32)[2] = 0
+        return a[k[1]]
+
+    for function, args, message in (
+        (broadcast, (), "writes into memory that the result of np.broadcast_to in line .* shares"),
+        (picked, (1,), "an array that a variable picks from a tuple is written in place"),
+        (picked_with_another, (1,), "an array that a variable picks from a tuple is written in place"),
+        (reinterpreted, (), "may write into memory that the method view in line .* reinterprets"),
+    ):
+        with pytest.raises(jitgrad.UnsupportedError, match=message):
+            source(function, some(4), *args, wrt=(0,))

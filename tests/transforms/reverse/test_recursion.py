@@ -96,3 +96,22 @@ def test_a_callee_that_only_reads_is_not_blamed():
         compare(jitgrad.value_and_grad(written_by_the_caller, (0,)), written_by_the_caller, (some(4),), (0,))
     except UnsupportedError as error:
         assert "recursive function writes" not in str(error)
+
+
+@njit
+def rest(a, n):
+    if n == 0:
+        return a
+    return rest(a[1:], n - 1)
+
+
+@njit
+def writes_into_what_it_got(a, n):
+    v = rest(a, n)
+    v[0] = a[0] * a[1]
+    return np.sum(a * a)
+
+
+def test_a_result_that_is_a_part_of_the_argument_is_not_written():
+    with pytest.raises(UnsupportedError, match="may be a part of its argument, and is written in place"):
+        jitgrad.grad(writes_into_what_it_got)(some(4), 2)

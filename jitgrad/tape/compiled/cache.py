@@ -240,7 +240,7 @@ def follow(recording: Recording) -> None:
             recording.errors, recording.state = errors, root
 
 
-_checked: list[tuple[Any, dict[str, Any]]] = [(object(), {})]
+_checked: list[tuple[Any, Any]] = [(object(), {})]
 """How floating point errors were handled when that was asked last; asking takes microseconds."""
 _LENIENT = {"ignore", "warn"}
 

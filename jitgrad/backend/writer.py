@@ -20,7 +20,6 @@ from numba.core import types
 
 from jitgrad.backend.text import Text
 from jitgrad.program import ir
-from jitgrad.runtime.sums import accumulate
 
 BINARY = {
     operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.floordiv: "//",
@@ -157,8 +156,8 @@ class Writer:
         match op:
             case ir.Binary(fn=operator.contains):
                 return f"{n(op.rhs)} in {n(op.lhs)}"
-            case ir.Binary(free=True):
-                return f"{self.use(accumulate, 'accumulate')}({n(op.lhs)}, {n(op.rhs)})"
+            case ir.Binary() if op.free is not None:
+                return f"{self.use(op.free, 'accumulate')}({n(op.lhs)}, {n(op.rhs)})"
             case ir.Binary():
                 return f"{n(op.lhs)} {BINARY[op.fn]} {n(op.rhs)}"
             case ir.Unary():

@@ -13,6 +13,7 @@ from numba.core import types
 from jitgrad import fastmath
 from jitgrad.analysis.scopes import Scopes
 from jitgrad.program import ir
+from jitgrad.runtime.sums import accumulate
 
 NAMES = ("cos", "erf", "exp", "expm1", "log", "log1p", "pow", "sin", "tan", "tanh")
 KERNELS: dict[Any, Any] = {
@@ -73,7 +74,8 @@ def _free_sums(loop: ir.Loop, scopes: Scopes) -> None:
         if isinstance(op, ir.Binary) and op.fn is operator.add and op.result in sums:
             total = sums[op.result]
             alone = scopes.uses[total] == [op] and scopes.uses[op.result] == [loop]
-            op.free = alone and op.lhs is not op.rhs and {op.lhs.type, op.rhs.type, op.result.type} in _KINDS
+            if alone and op.lhs is not op.rhs and {op.lhs.type, op.rhs.type, op.result.type} in _KINDS:
+                op.free = accumulate
 
 
 def is_smooth(block: ir.Block) -> bool:

@@ -133,13 +133,13 @@ class Unary(Op):
 
 @dataclass(eq=False)
 class Binary(Op):
-    """``lhs fn rhs``. A `free` sum may be taken together with other such sums in any order."""
+    """``lhs fn rhs``. `free` is the function that takes a sum which may be reordered with other such sums."""
 
     result: Value
     fn: Callable
     lhs: Value
     rhs: Value
-    free: bool = False
+    free: Callable | None = None
 
     @property
     def operands(self):

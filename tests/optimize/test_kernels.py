@@ -61,7 +61,7 @@ def test_nothing_without_being_asked():
 
 def free_sums(function, *types, kernels=True):
     program = optimize(frontend.read(function, types), kernels=kernels)
-    return sum(op.free for op in ir.walk(program.body) if isinstance(op, ir.Binary))
+    return sum(op.free is not None for op in ir.walk(program.body) if isinstance(op, ir.Binary))
 
 
 @njit

@@ -183,12 +183,6 @@ def written_values(op: ir.Op) -> list[ir.Value]:
     return []
 
 
-def memory_dtype(value: ir.Value) -> types.Type | None:
-    """The dtype of an array's memory: the parts of complex numbers are views of them."""
-    dtype = getattr(value.type, "dtype", None)
-    return getattr(dtype, "underlying_float", dtype)
-
-
 def _dtypes(type_: types.Type) -> set[types.Type | None]:
     """The types of what memory of this type holds: also of the fields of records; None without arrays."""
     held = type_ if isinstance(type_, types.Record) else getattr(type_, "dtype", None)

@@ -14,7 +14,7 @@ from numba.core import types
 from jitgrad import rules
 from jitgrad.analysis import effects
 from jitgrad.analysis.activity import Activity, Cell, leaves
-from jitgrad.analysis.memory import memory_dtype, written_values
+from jitgrad.analysis.memory import written_values
 from jitgrad.analysis.scopes import Scopes
 from jitgrad.program import ir
 
@@ -65,7 +65,7 @@ def reinterpreted(program: ir.Program) -> Iterator[tuple[ir.Op, ir.Op]]:
     scopes = Scopes(program)
     for op in seen:
         arrays = [v for v in (*op.operands, *op.results) if isinstance(v.type, types.Array)]
-        dtypes = {memory_dtype(v) for v in arrays}
+        dtypes = {ir.memory_dtype(v.type) for v in arrays}
         home = scopes.home.get(arrays[0])
         born = [] if home is None else scopes.loops(home)
         around = [loop for loop in scopes.loops(scopes.at[op]) if loop not in born]
@@ -73,7 +73,7 @@ def reinterpreted(program: ir.Program) -> Iterator[tuple[ir.Op, ir.Op]]:
             later = store in scopes.order and (
                 scopes.order[store] > scopes.order[op] or any(loop in around for loop in scopes.loops(scopes.at[store]))
             )
-            if later and any(memory_dtype(v) in dtypes for v in written_values(store)):
+            if later and any(ir.memory_dtype(v.type) in dtypes for v in written_values(store)):
                 yield op, store
 
 

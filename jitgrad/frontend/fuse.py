@@ -301,8 +301,4 @@ def _may_write(op: ir.Op, producer: ir.Map) -> bool:
     # a field one of records.
     if not isinstance(written, types.Array) or isinstance(written.dtype, types.Record):
         return True
-    return any(_real(v.type.dtype) == _real(written.dtype) for v in arrays)
-
-
-def _real(dtype: types.Type) -> types.Type:
-    return getattr(dtype, "underlying_float", dtype)
+    return any(ir.memory_dtype(v.type) == ir.memory_dtype(written) for v in arrays)

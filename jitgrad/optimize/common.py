@@ -10,7 +10,7 @@ from numba.core import types
 
 from jitgrad import rules
 from jitgrad.analysis import effects
-from jitgrad.analysis.memory import memory_dtype, viewed, written_values
+from jitgrad.analysis.memory import viewed, written_values
 from jitgrad.program import ir
 from jitgrad.program.clone import replace_values
 
@@ -143,7 +143,7 @@ class _Sharing:
     def _may_alias(self, a: ir.Value, b: ir.Value) -> bool:
         if a is b:
             return True
-        if memory_dtype(a) != memory_dtype(b):
+        if ir.memory_dtype(a.type) != ir.memory_dtype(b.type):
             return False
         fresh = [self._fresh(a), self._fresh(b)]
         known = [f or v in self._params for f, v in zip(fresh, (a, b), strict=True)]

@@ -463,6 +463,12 @@ def among(fn: Any, functions: Container[Any]) -> bool:
         return False
 
 
+def memory_dtype(type_: types.Type) -> types.Type | None:
+    """The dtype of an array's memory, None for what has none: the parts of complex numbers are views of them."""
+    dtype = getattr(type_, "dtype", None)
+    return getattr(dtype, "underlying_float", dtype)
+
+
 def walk(block: Block) -> Iterator[Op]:
     """Every operation in `block`, depth first, owners before what they own."""
     for op in block.ops:

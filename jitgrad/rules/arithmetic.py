@@ -17,6 +17,7 @@ from numba.core import types as nbtypes
 
 from jitgrad.rules.registry import Regular, Rule, ScalarRule, ZeroRule, register
 from jitgrad.runtime import kernels
+from jitgrad.runtime.sums import accumulate
 
 inf, nan = math.inf, math.nan
 # Points for functions defined on the whole line, and for functions of two operands
@@ -42,6 +43,7 @@ def binary(*functions: Any, dx: str | None, dy: str | None, points=PLANE, **fiel
 # ----- arithmetic ----------------------------------------------------------------------------------
 
 binary(operator.add, np.add, dx="1.0", dy="1.0", reference="x + y")
+binary(accumulate, dx="1.0", dy="1.0", reference="x + y")
 binary(operator.sub, np.subtract, dx="1.0", dy="-1.0", reference="x - y")
 binary(operator.mul, np.multiply, dx="y", dy="x", reference="x * y", points=(*PLANE, (0.0, 3.0), (0.0, 0.0)))
 binary(

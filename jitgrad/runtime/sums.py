@@ -10,8 +10,6 @@ from __future__ import annotations
 from numba.core import types
 from numba.extending import intrinsic
 
-from jitgrad.rules.registry import ScalarRule, register
-
 
 @intrinsic
 def accumulate(typingctx, total, term):
@@ -24,5 +22,3 @@ def accumulate(typingctx, total, term):
 
     return (signature, codegen) if isinstance(total, types.Float) else None
 
-
-register(ScalarRule(functions=(accumulate,), params=("x", "y"), partials=("1.0", "1.0"), reference="x + y"))

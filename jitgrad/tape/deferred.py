@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy._core.umath import _extobj_contextvar
 
-from jitgrad.tape.guards import Guard, guard_of
+from jitgrad.tape.guards import Guard, Question, guard_of, question_of
 from jitgrad.tape.recording import NO_KWARGS, Node, Recording, leaf, tick
 from jitgrad.tape.signatures import OPAQUE, described, kept, layout, signature
 from jitgrad.tape.tensor import Tensor, Variable
@@ -49,6 +49,8 @@ class State:
         The states after one more operation.
     programs : dict
         The compiled programs of recordings that end here, by what is asked of them.
+    question : tuple or None
+        A guard of calls of `gradient`, with the program that they ask for and its seeds.
     primitive, guard
         Of the last operation.
     usual : State or None
@@ -59,7 +61,10 @@ class State:
         Of the root: how many states there are.
     """
 
-    __slots__ = ("credit", "depth", "dtype", "edges", "guard", "primitive", "programs", "shape", "size", "usual")
+    __slots__ = (
+        "credit", "depth", "dtype", "edges", "guard", "primitive", "programs", "question", "shape", "size",
+        "usual",
+    )  # fmt: skip
 
     def __init__(
         self, depth: int = -1, shape: tuple[int, ...] = (), dtype: Any = None, primitive: Any = None, guard: Any = None
@@ -72,6 +77,7 @@ class State:
         self.guard: Guard = guard
         self.usual: State | None = None
         self.programs: dict[Hashable, Any] = {}
+        self.question: tuple[Question, Any, Sequence[Any]] | None = None
         self.credit = CREDIT
         self.size = 0
 
@@ -79,6 +85,11 @@ class State:
         """Forget the edge to `state`."""
         self.usual = None
         self.edges = {edge: other for edge, other in self.edges.items() if other is not state}
+
+    def drop(self, asked: Hashable) -> None:
+        """Forget the program for what is asked."""
+        self.programs.pop(asked, None)
+        self.question = None
 
 
 root = State()
@@ -92,30 +103,21 @@ def defer(primitive: Any, args: Sequence[Any], kwargs: Mapping[str, Any], listen
     recording = listening[0]
     if error_handling(None) is not recording.handling:
         return None
-    before = recording.state
-    state = before.usual
-    operands = None
-    if state is not None and state.primitive is primitive:
+    state = recording.state.usual
+    if state is None or state.primitive is not primitive:
+        operands = None
+    else:
         operands = state.guard(args, kwargs, recording)
     if operands is None:
-        found = _edge(primitive, args, kwargs, recording)
+        found = _other(primitive, args, kwargs, recording)
         if found is None:
             return None
-        edge, operands, heard, fresh = found
-        if not heard or recording.state is None:  # reading a variable may end it
-            return None
-        state = before.edges.get(edge)
-        if state is None:
-            recording.state = None
-            return None
-        before.usual = state
-        for node in fresh:
-            recording.leaves[node] = len(recording.leaves)
+        state, operands, kwargs = found
     recording.state = state
     node = _new(Node)
     node.primitive = primitive
     node.args = operands
-    node.kwargs = {k: kept(v) for k, v in kwargs.items()} if kwargs else NO_KWARGS
+    node.kwargs = kwargs
     node.recordings = listening
     node.signature = ()
     node.number = tick()
@@ -126,6 +128,27 @@ def defer(primitive: Any, args: Sequence[Any], kwargs: Mapping[str, Any], listen
     tensor.node = node
     tensor.index = 0
     return tensor
+
+
+def _other(
+    primitive: Any, args: Sequence[Any], kwargs: Mapping[str, Any], recording: Recording
+) -> tuple[State, tuple, Mapping[str, Any]] | None:
+    """The state after an operation that is not the usual one, with its operands and keywords as a node keeps them."""
+    found = _edge(primitive, args, kwargs, recording)
+    if found is None:
+        return None
+    edge, operands, heard, fresh = found
+    before = recording.state
+    if not heard or before is None:  # reading a variable may end it
+        return None
+    state = before.edges.get(edge)
+    if state is None:
+        recording.state = None
+        return None
+    before.usual = state
+    for node in fresh:
+        recording.leaves[node] = len(recording.leaves)
+    return state, operands, {k: kept(v) for k, v in kwargs.items()} if kwargs else NO_KWARGS
 
 
 _new = object.__new__
@@ -328,6 +351,26 @@ def followed(recording: Recording, *asked: Any) -> Any:
     if first.credit < 0:
         root.lose(first)
     return None
+
+
+def remember(recording: Recording, target: Any, sources: Any, program: Any, seeds: Sequence[Any]) -> None:
+    """Recognise calls of `gradient` that ask a recording in a known state for this program, with these seeds."""
+    guard = question_of(target, sources, recording)
+    recording.state.question = None if guard is None else (guard, program, seeds)
+
+
+def asked_again(recording: Recording, target: Any, sources: Any) -> tuple[Any, Sequence[Any]] | None:
+    """The program and the seeds for a call of `gradient`, if it is the one that was remembered last."""
+    state = recording.state
+    if state is None or state.question is None or recording.looked or recording.rewritten:
+        return None
+    guard, program, seeds = state.question
+    if not guard(target, sources, recording):
+        return None
+    first = recording.nodes[0].state
+    if first.credit < CREDIT:
+        first.credit += 1
+    return program, seeds
 
 
 def forget() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.errors import ArgumentError, JitgradError, ShapeError
-from jitgrad.tape.compiled import backward, follow, rows
+from jitgrad.tape.compiled import again, backward, follow, rows
 from jitgrad.tape.handlers import HANDLERS
 from jitgrad.tape.notices import warn
 from jitgrad.tape.recording import Recording, thread
@@ -203,6 +203,14 @@ class GradientTape:
             self._stop()
         return _Use(self, self._recording, what)
 
+    def _finish(self, what: str) -> None:
+        """Release what was recorded, which `what` has used, unless the tape is persistent."""
+        if not self._persistent:
+            assert self._recording is not None
+            self._variables, self._recording.variables = self._recording.variables, {}
+            self._recording.release()
+            self._recording, self._used = None, what
+
     def gradient(
         self,
         target: Any,
@@ -235,11 +243,19 @@ class GradientTape:
         ShapeError
             For an output gradient of another shape than its target.
         """
+        current = self._recording
+        if current is not None and current.state is not None and output_gradients is None and not self._is_recording:
+            known = again(current, target, sources)
+            if known is not None:
+                self._finish("gradient")
+                return known if type(sources) is list else known[0]
         rule = unconnected(unconnected_gradients)
         targets, wanted = values_of("target", target), values_of("sources", sources)
         seeds = seeds_of(target, targets, output_gradients)
+        call = (target, sources) if output_gradients is None else None
         with self._use("gradient") as recording:
-            found = connected(backward(targets, seeds, wanted, recording), wanted, sources, rule, targets, recording)
+            found = backward(targets, seeds, wanted, recording, call)
+            found = connected(found, wanted, sources, rule, targets, recording)
         return rebuild(sources, iter(found))
 
     def jacobian(
@@ -350,11 +366,7 @@ class _Use:
         return self.recording
 
     def __exit__(self, *exception: Any) -> None:
-        tape, recording = self.tape, self.recording
-        if not tape._persistent:
-            tape._variables, recording.variables = recording.variables, {}
-            recording.release()
-            tape._recording, tape._used = None, self.what
+        self.tape._finish(self.what)
 
 
 # ----- arguments and results ------------------------------------------------------------------------

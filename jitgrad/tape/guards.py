@@ -18,6 +18,8 @@ from jitgrad.tape.tensor import Tensor, Variable
 
 Guard = Callable[[Sequence[Any], Mapping[str, Any], Recording], Sequence[Any] | None]
 """The operands as a node keeps them if a call with these arguments is the operation, else None: it may still be."""
+Question = Callable[[Any, Any, Recording], bool]
+"""Whether a call of `gradient` with this target and these sources asks the same; if not, it may still."""
 
 _PLAIN = {int, bool, str, type(None)}
 """Constants that are compared by value."""
@@ -34,18 +36,18 @@ _TEXTS = {
         return None""",
     "leaf": _LEAF
     + """
-    if x{k}.index or recording.leaves.get(x{k}.node) != p{k} or recording.state is None:
+    if leaves.get(x{k}.node) != p{k} or x{k}.index or recording.state is None:
         return None""",
     "new leaf": _LEAF
     + """
     n{k} = x{k}.node
     if n{k} is None:
         n{k} = x{k}.node = leaf(x{k}._array)
-    if n{k}.primitive is not None or x{k}.index or n{k} in recording.leaves{others}:
+    if n{k}.primitive is not None or x{k}.index or n{k} in leaves{others}:
         return None
-    a = x{k}._array
     dtype, shape, layout, watched = p{k}
-    if a.dtype != dtype or a.shape != shape or a.flags.num & ~OWNDATA != layout:
+    a = x{k}._array
+    if a.dtype is not dtype and a.dtype != dtype or a.shape != shape or a.flags.num & ~OWNDATA != layout:
         return None
     if (recording in n{k}.recordings) is not watched:
         return None""",
@@ -95,17 +97,51 @@ def _code(kinds: tuple[str, ...], names: tuple[str, ...]) -> types.CodeType:
     if count:
         lines.append(f"    {' '.join(f'x{k},' for k in range(count))} = args")
     fresh = [k for k in range(count) if kinds[k] == "new leaf"]
+    if any("leaf" in kind for kind in kinds):
+        lines.append("    leaves = recording.leaves")
     for k, kind in enumerate(kinds):
         others = "".join(f" or n{j} is n{k}" for j in fresh if j < k)
         lines += _TEXTS[kind].format(k=k, others=others).splitlines()[1:]
     for k, name in enumerate(names, count):
         lines.append(f"    x{k} = kwargs.get({name!r}, kwargs)")  # which is of no plain type
         lines += _TEXTS["constant"].format(k=k).splitlines()[1:]
-    if fresh:
-        lines.append("    leaves = recording.leaves")
-        lines += [f"    leaves[n{k}] = len(leaves)" for k in fresh]
+    lines += [f"    leaves[n{k}] = len(leaves)" for k in fresh]
     given = not any("leaf" in kind for kind in kinds)
     lines.append("    return args" if given else f"    return ({' '.join(f'x{k},' for k in range(count))})")
+    names_made: dict[str, Any] = {}
+    exec("\n".join(lines), names_made)
+    return names_made["guard"].__code__
+
+
+# ----- what is asked of a recording -----------------------------------------------------------------
+def question_of(target: Any, sources: Any, recording: Recording) -> Question | None:
+    """The guard of a call with one target and sources that are operands, alone or in a list; None for other calls."""
+    many = type(sources) is list
+    parts = sources if many else [sources]
+    if type(target) is not Tensor or not all(type(part) in (Tensor, Variable) for part in parts):
+        return None
+    numbers = [recording.leaves.get(part.node) for part in parts]
+    if None in numbers:
+        return None
+    code = _question_code(tuple([type(part).__name__ for part in parts]), many)
+    return types.FunctionType(code, _NAMES, argdefs=(target.node.state.depth, *numbers))
+
+
+@functools.cache
+def _question_code(kinds: tuple[str, ...], many: bool) -> types.CodeType:
+    """The code of guards for calls of one form, whose defaults are the numbers of target and sources."""
+    numbers = range(len(kinds))
+    lines = [f"def guard(target, sources, recording, end=None, {', '.join(f'p{k}=None' for k in numbers)}):"]
+    lines += ["    if type(target) is not Tensor or target.node is not recording.nodes[end]:", "        return False"]
+    if many:
+        lines += [f"    if type(sources) is not list or len(sources) != {len(kinds)}:", "        return False"]
+    lines.append(f"    {' '.join(f'x{k},' for k in numbers)} = {'sources' if many else 'sources,'}")
+    lines.append("    number = recording.leaves.get")
+    known = [
+        f"type(x{k}) is {kind} and number(x{k}.node) == p{k}{' and not x{k}.index' * (kind == 'Tensor')}".format(k=k)
+        for k, kind in enumerate(kinds)
+    ]
+    lines.append(f"    return {' and '.join(known)}")
     names_made: dict[str, Any] = {}
     exec("\n".join(lines), names_made)
     return names_made["guard"].__code__

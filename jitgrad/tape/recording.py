@@ -212,16 +212,18 @@ def watch(node: Node, recording: Recording) -> None:
     if recording in node.recordings:
         return
     with _watching:  # tapes of other threads may watch the same variable
-        alive: tuple[Recording, ...] = ()
+        others = node.recordings
         since = {}
-        for other in node.recordings:
-            if other.alive:
-                alive = (*alive, other)
-                if node.since and other in node.since:
-                    since[other] = node.since[other]
+        if not others or len(others) == 1 and not others[0].alive:
+            recordings: tuple[Recording, ...] = (recording,)
+        else:
+            alive = [other for other in others if other.alive]
+            if node.since:
+                since = {other: node.since[other] for other in alive if other in node.since}
+            recordings = (*alive, recording)
         since[recording] = tick()
         node.since = since
         if node in recording.leaves:  # it was a constant for an operation before
             recording.kept = recording.state = None
-        recordings = (*alive, recording)
-        node.recordings = thread.recordings if recordings == thread.recordings else recordings
+        listening = thread.recordings
+        node.recordings = listening if recordings == listening else recordings

@@ -310,7 +310,8 @@ class Variable(Value):
         if listening and self._watchable and node.recordings is not listening:
             for recording in listening:
                 if recording.watches_variables:
-                    self.watch(recording)
+                    recording.variables.setdefault(node, self)
+                    watch(node, recording)
         return Tensor(self._array, node)
 
     value = read_value

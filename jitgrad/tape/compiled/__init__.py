@@ -19,6 +19,6 @@ are deferred to it (`jitgrad.tape.deferred`).
 Structures that are too large, have gradients of the user's own, or pullbacks that look at numbers stay with NumPy.
 """
 
-from jitgrad.tape.compiled.cache import backward, clear, compile_after, follow, known, rows
+from jitgrad.tape.compiled.cache import again, backward, clear, compile_after, follow, known, rows
 
-__all__ = ["backward", "clear", "compile_after", "follow", "known", "rows"]
+__all__ = ["again", "backward", "clear", "compile_after", "follow", "known", "rows"]

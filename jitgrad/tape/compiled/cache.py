@@ -19,7 +19,18 @@ from jitgrad.tape.compiled.policy import Account, Met
 from jitgrad.tape.compiled.structure import key_of
 from jitgrad.tape.compiled.tracing import Trace
 from jitgrad.tape.compiled.writer import Written, write
-from jitgrad.tape.deferred import asked_of, displace, error_handling, followed, forget, materialize, place, root
+from jitgrad.tape.deferred import (
+    asked_again,
+    asked_of,
+    displace,
+    error_handling,
+    followed,
+    forget,
+    materialize,
+    place,
+    remember,
+    root,
+)
 from jitgrad.tape.primitive import plain
 from jitgrad.tape.recording import Node, Recording, thread
 from jitgrad.tape.tensor import Tensor
@@ -50,7 +61,7 @@ class Bounded(OrderedDict):
         if len(self) > STRUCTURES:
             _, old = self.popitem(last=False)
             if isinstance(old, Compiled) and old.outs:
-                old.state.programs.pop(old.asked, None)
+                old.state.drop(old.asked)
 
 
 class compile_after:
@@ -109,6 +120,8 @@ class Compiled:
         ``run(nodes, seeds)`` gives the cotangents of the sources, then the values of `outs`.
     outs : list of int
         The operations that it computes the values of.
+    is_complete : bool
+        Whether there is a cotangent for every source.
     met, state, asked
         Of a whole program: how its structure was met, where deferred recordings end that it computes, and for what is
         asked of them.
@@ -116,6 +129,7 @@ class Compiled:
 
     def __init__(self, written: Written, trace: Trace):
         self.outs = trace.outs
+        self.is_complete = None not in written.results
         self.met: Any = None
         self.state: Any = None
         self.asked: Hashable = None
@@ -167,7 +181,7 @@ class Compiled:
             return False
         if self._unused > UNUSED:
             self.met.wholes = WHOLES
-        self.state.programs.pop(self.asked, None)
+        self.state.drop(self.asked)
         return True
 
 
@@ -246,15 +260,24 @@ _LENIENT = {"ignore", "warn"}
 
 
 def backward(
-    targets: Sequence[Tensor], seeds: Sequence[Any], sources: Sequence[Tensor], recording: Recording
+    targets: Sequence[Tensor],
+    seeds: Sequence[Any],
+    sources: Sequence[Tensor],
+    recording: Recording,
+    call: tuple[Any, Any] | None = None,
 ) -> list[Tensor | None]:
-    """As `sweep.backward`, compiled where the structure is met often."""
+    """As `sweep.backward`, compiled where the structure is met often.
+
+    `call`: target and sources as the user gave them, where `again` may recognise them the next time.
+    """
     if not thread.recordings:
         seeds = [seed if type(seed) is np.ndarray else plain(seed) for seed in seeds]
         found = followed(recording, targets, seeds, sources)
         if found is None or not found.met.kept.issubset(found.outs):
             materialize(recording)
             found = _compiled(recording, targets, seeds, sources)
+        elif call is not None and found.is_complete and not targets[0].ndim:
+            remember(recording, *call, found, seeds)
         if type(found) is Compiled:
             try:
                 results = found.run(recording.nodes, seeds)
@@ -265,6 +288,21 @@ def backward(
         elif type(found) is Met:
             account.sweep(found, recording.nodes)
     return sweep.backward(targets, seeds, sources, recording)
+
+
+def again(recording: Recording, target: Any, sources: Any) -> list[Tensor | None] | None:
+    """What `backward` gives for a call that it recognises, with which little is to be done; else None."""
+    known = None if thread.recordings else asked_again(recording, target, sources)
+    if known is None:
+        return None
+    found, seeds = known
+    if not found.met.kept.issubset(found.outs):
+        return None
+    try:
+        results = found.run(recording.nodes, seeds)
+    except CHANGED:
+        return None
+    return _given(found, recording, results, len(results) - len(found.outs))
 
 
 def _given(whole: Compiled, recording: Recording, results: list[Any], count: int) -> list[Tensor | None]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from jitgrad import fastmath
 from jitgrad.runtime.sums import accumulate
 
 _compiled = njit(error_model="numpy", nogil=True)
@@ -73,6 +74,6 @@ def recurrence(c, x):
 
 
 NAMES: dict[str, Any] = {
-    "np": np, "math": math, "accumulate": accumulate, "stacked_product": stacked_product, "running_sum": running_sum,
-    "running_product": running_product, "recurrence": recurrence,
+    "np": np, "math": math, "fastmath": fastmath, "accumulate": accumulate, "stacked_product": stacked_product,
+    "running_sum": running_sum, "running_product": running_product, "recurrence": recurrence,
 }  # fmt: skip

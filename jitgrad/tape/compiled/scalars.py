@@ -29,8 +29,14 @@ _SAME = {
     np.radians,
 }  # fmt: skip
 
+_KERNELS = {
+    np.sin: "sin", np.cos: "cos", np.tan: "tan", np.tanh: "tanh", np.exp: "exp", np.expm1: "expm1", np.log: "log",
+    np.log1p: "log1p",
+}  # fmt: skip
+"""What `jitgrad.fastmath` has a kernel for."""
 
-def expression(ufunc: np.ufunc, operands: Sequence[str], exponent: Any = None) -> str:
+
+def expression(ufunc: np.ufunc, operands: Sequence[str], exponent: Any = None, kernels: bool = False) -> str:
     """The text of a ufunc of scalars.
 
     Parameters
@@ -39,7 +45,11 @@ def expression(ufunc: np.ufunc, operands: Sequence[str], exponent: Any = None) -
         Names or literals, of the dtypes of the ufunc's loop.
     exponent : number, optional
         The second operand of a power where it is known.
+    kernels : bool
+        Whether to compute it so that a loop vectorises, within a few ulp. It takes longer to compile.
     """
+    if kernels and ufunc in _KERNELS:
+        return f"fastmath.{_KERNELS[ufunc]}({', '.join(operands)})"
     if ufunc in _OPERATORS:
         return f" {_OPERATORS[ufunc]} ".join(operands)
     if ufunc in _MATH:

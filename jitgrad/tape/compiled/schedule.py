@@ -25,6 +25,8 @@ EINSUM = 10**6
 """Larger ones stay with NumPy: a loop over all indices is no way to do them."""
 LONG = 512
 """Sums of more terms than this are added up in double precision: one after the other, they would lose digits."""
+VECTORS = 64
+"""Elementary functions of so many elements are computed by kernels that vectorise."""
 FILLS = {np.zeros_like: 0.0, np.ones_like: 1.0}
 
 
@@ -289,9 +291,10 @@ class Schedule:
         if out.kind in "iu" and out != np.int64:
             raise Untraceable("arithmetic of integers that are not int64")  # in Numba it does not wrap around
         exponent = args[-1] if isinstance(args[-1], (int, float)) else None
+        many = value.value.size >= VECTORS
 
         def write(*operands: str) -> str:
-            return scalars.cast(f"({scalars.expression(ufunc, operands, exponent)})", out, value.value.dtype)
+            return scalars.cast(f"({scalars.expression(ufunc, operands, exponent, many)})", out, value.value.dtype)
 
         write(*"xyz"[: len(args)])
         self._compute(value, args, dtypes, write)

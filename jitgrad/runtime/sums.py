@@ -21,4 +21,3 @@ def accumulate(typingctx, total, term):
         return builder.fadd(args[0], args[1], flags=("reassoc",))
 
     return (signature, codegen) if isinstance(total, types.Float) else None
-

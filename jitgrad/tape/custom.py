@@ -410,6 +410,8 @@ def gradient_override_map(op_type_map: Mapping[str, str]) -> Iterator[None]:
         made[kind] = _Overridden(kind, _registered[name])
     before = thread.overrides
     thread.overrides = made
+    for recording in thread.recordings:
+        recording.state = None  # nothing is deferred where gradients are overridden
     try:
         yield
     finally:

@@ -21,8 +21,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy._core.umath import _extobj_contextvar
 
+from jitgrad.tape.float_errors import handling
 from jitgrad.tape.guards import Guard, Question, guard_of, question_of
 from jitgrad.tape.recording import NO_KWARGS, Node, Recording, leaf, tick
 from jitgrad.tape.signatures import OPAQUE, described, kept, layout, signature
@@ -101,7 +101,7 @@ def defer(primitive: Any, args: Sequence[Any], kwargs: Mapping[str, Any], listen
     The one recording that listens must stand in a known state.
     """
     recording = listening[0]
-    if error_handling(None) is not recording.handling:
+    if handling(None) is not recording.handling:
         return None
     state = recording.state.usual
     if state is None or state.primitive is not primitive:
@@ -152,8 +152,6 @@ def _other(
 
 
 _new = object.__new__
-# `np.errstate` keeps its setting in this variable: the same object as long as nothing is set.
-error_handling = _extobj_contextvar.get
 
 
 def _edge(

@@ -45,7 +45,7 @@ class Elementwise(Primitive):
         super().__init__(name, function, (), integers=True)
         self.rule = rule
         self._rows: dict[tuple, Sequence[Pull | None]] = {}
-        self._reals: Sequence[Pull | None] | None = None
+        self._reals: dict[tuple[int, ...], Callable] = {}
         # what is real was then made of reals
         self._closed = isinstance(function, np.ufunc) and all(
             made.partition("->")[2] in "FDG" for made in function.types if not {*"FDG"}.isdisjoint(made)
@@ -53,10 +53,10 @@ class Elementwise(Primitive):
 
     def cotangents(self, wanted, ct, out, args, kwargs):
         if self._closed and out.dtype.kind == "f":
-            pulls = self._reals
-            if pulls is None:
-                pulls = self._reals = _pulls(self.rule, ("f",) * (len(args) + 1))
-            return [None if (pull := pulls[k]) is None else pull(ct, out, *args) for k in wanted]
+            joint = self._reals.get(wanted)
+            if joint is None:
+                joint = self._reals[wanted] = _joint(self.rule, wanted, len(args))
+            return joint(ct, out, *args)
         key = tuple([_kind(a) for a in args])
         key = (*key, "c" if out.dtype.kind == "c" else "f")
         pulls = self._rows.get(key)
@@ -79,14 +79,24 @@ _TYPES = {"n": nbtypes.none, "c": nbtypes.complex128, "f": nbtypes.float64}
 
 def _pulls(rule: ScalarRule, key: tuple[str, ...]) -> list[Pull | None]:
     """A function ``pull(ct, out, *operands)`` for each operand, for operands and result of these kinds."""
+    names, texts = _texts(rule, key)
+    return [None if text is None else _function(f"lambda ct, out, {names}: {text}") for text in texts]
+
+
+def _joint(rule: ScalarRule, wanted: tuple[int, ...], count: int) -> Callable:
+    """The pullback of several of `count` operands, all of them real: ``joint(ct, out, *operands)``."""
+    names, texts = _texts(rule, ("f",) * (count + 1))
+    return _function(f"lambda ct, out, {names}: ({' '.join(f'{texts[k]},' for k in wanted)})")
+
+
+def _texts(rule: ScalarRule, key: tuple[str, ...]) -> tuple[str, list[str | None]]:
+    """The names of the operands, and the expression of the cotangent of each."""
     operands = [_TYPES[k] for k in key]
     row = rule.for_call(operands[:-1])
     if row is None:
         raise AssertionError(f"{rule.name} has no row for {key}")
     count = len(operands) - 1
-    names = row.params[:count]
-    texts = [row.pull_text(k, "ct", operands) for k in range(count)]
-    return [None if text is None else _function(f"lambda ct, out, {', '.join(names)}: {text}") for text in texts]
+    return ", ".join(row.params[:count]), [row.pull_text(k, "ct", operands) for k in range(count)]
 
 
 # ----- expressions of scalars, on arrays ------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import functools
+import math
 from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any
@@ -114,7 +115,11 @@ class GradientTape:
     def _stop(self) -> None:
         if not self._is_recording:
             raise RecordingError("this tape is not recording")
-        thread.recordings = tuple(r for r in thread.recordings if r is not self._recording)
+        listening = thread.recordings
+        if listening and listening[-1] is self._recording:
+            thread.recordings = listening[:-1]
+        else:
+            thread.recordings = tuple(r for r in listening if r is not self._recording)
         self._is_recording = False
 
     def watch(self, tensor: Any) -> None:
@@ -415,16 +420,19 @@ def seeds_of(
 
 def _ones(like: Tensor) -> np.ndarray:
     shape, dtype = like.shape, like.dtype
-    if shape:
-        return np.ones(shape, dtype)
-    one = _ONE.get(dtype)
-    if one is None:
-        one = _ONE[dtype] = np.ones((), dtype)
-        one.flags.writeable = False
-    return one
+    return np.ones(shape, dtype) if math.prod(shape) > SMALL else _small_ones(shape, dtype)
 
 
-_ONE: dict[np.dtype, np.ndarray] = {}
+@functools.lru_cache(256)
+def _small_ones(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Ones for whoever asks, which nobody may write."""
+    ones = np.ones(shape, dtype)
+    ones.flags.writeable = False
+    return ones
+
+
+SMALL = 256
+"""Up to so many elements, the seeds of a sweep are made once."""
 
 
 def fitted(value: Any, like: Tensor, names: tuple[str, str]) -> Tensor:

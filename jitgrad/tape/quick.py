@@ -36,13 +36,13 @@ def quick(primitive: Any, otherwise: Callable | None = None) -> Callable:
 def _unary(primitive: Primitive, function: Callable, otherwise: Callable) -> Callable:
     def call(x):
         listening = thread.recordings
-        if listening and type(x) is Tensor and not x.index and thread.overrides is None:
+        if listening and type(x) is Tensor and not x.index:
             if listening[0].state is not None and len(listening) == 1:
                 found = defer(primitive, (x,), NO_KWARGS, listening)
                 if found is not None:
                     return found
             a = x.node
-            if a is not None and a.recordings is listening:
+            if a is not None and a.recordings is listening and thread.overrides is None:
                 out = function(x._array)
                 node = Node(primitive, (x,), NO_KWARGS, out, listening, (primitive, a))
                 for recording in listening:
@@ -59,11 +59,13 @@ def _unary(primitive: Primitive, function: Callable, otherwise: Callable) -> Cal
 def _binary(primitive: Primitive, function: Callable, otherwise: Callable) -> Callable:
     def call(x, y):
         listening = thread.recordings
-        if listening and thread.overrides is None:
+        if listening:
             if listening[0].state is not None and len(listening) == 1:
                 found = defer(primitive, (x, y), NO_KWARGS, listening)
                 if found is not None:
                     return found
+            if thread.overrides is not None:
+                return otherwise(x, y)
             if type(x) is Variable:
                 x = x.read_value()
             if type(y) is Variable:
@@ -93,11 +95,10 @@ def _binary(primitive: Primitive, function: Callable, otherwise: Callable) -> Ca
                 if len(recording.nodes) > recording.limit:
                     recording.prune()
             return Tensor(out, node)
-        if not listening:
-            if type(x) is float and type(y) is Tensor:
-                return Tensor(function(x, y._array))
-            if type(x) is Tensor and (type(y) is float or type(y) is Tensor):
-                return Tensor(function(x._array, y._array if type(y) is Tensor else y))
+        if type(x) is float and type(y) is Tensor:
+            return Tensor(function(x, y._array))
+        if type(x) is Tensor and (type(y) is float or type(y) is Tensor):
+            return Tensor(function(x._array, y._array if type(y) is Tensor else y))
         return otherwise(x, y)
 
     return call

@@ -7,16 +7,23 @@ what one tape heard between entering and releasing it; a node knows the recordin
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import sys
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 tick = itertools.count().__next__
 """A number that is greater than all before: the time."""
 FIRST_PRUNING = 4096
+
+
+def _count_of_a_name() -> int:
+    name = object()
+    return sys.getrefcount(name)
+
+
+ONE_NAME = _count_of_a_name()
+"""What `sys.getrefcount` gives for something that only one local variable holds; versions of CPython differ."""
 NO_KWARGS: dict[str, Any] = {}
 
 
@@ -141,8 +148,8 @@ class Recording:
         kept, nodes = [], self.nodes
         while nodes:
             node = nodes.pop()
-            # more than `node`, the argument of the call, and the lists of other recordings
-            if sys.getrefcount(node) > 1 + len(node.recordings):
+            # more than `node` and the lists of other recordings
+            if sys.getrefcount(node) >= ONE_NAME + len(node.recordings):
                 kept.append(node)
         kept.reverse()
         self.nodes = kept
@@ -165,7 +172,7 @@ class Recording:
         # Latest first: a chain of nodes that held each other would be freed recursively from its end.
         while nodes:
             node = nodes.pop()
-            if sys.getrefcount(node) == 2:  # it goes now
+            if sys.getrefcount(node) == ONE_NAME:  # it goes now
                 continue
             if self.kept is not None:
                 self.kept.add(len(nodes))
@@ -191,15 +198,20 @@ thread = _Thread()
 _watching = threading.Lock()
 
 
-@contextlib.contextmanager
-def only(recordings: tuple[Recording, ...]) -> Iterator[None]:
+class only:
     """A context in which these recordings listen, and no others."""
-    before = thread.recordings
-    thread.recordings = recordings
-    try:
-        yield
-    finally:
-        thread.recordings = before
+
+    __slots__ = ("_before", "_recordings")
+
+    def __init__(self, recordings: tuple[Recording, ...]):
+        self._recordings = recordings
+
+    def __enter__(self) -> None:
+        self._before = thread.recordings
+        thread.recordings = self._recordings
+
+    def __exit__(self, *exception: Any) -> None:
+        thread.recordings = self._before
 
 
 def leaf(array: Any) -> Node:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.errors import ArgumentError, DifferentiationError, ShapeError
+from jitgrad.tape.float_errors import ignored
 from jitgrad.tape.primitive import plain
 from jitgrad.tape.recording import RELEASED, Node, Recording, only, thread
 from jitgrad.tape.tensor import Tensor
@@ -51,7 +52,7 @@ def backward(
         heard = dict.fromkeys(r for node in graph.order for r in node.recordings if r.alive)
         listening = (*listening, *(r for r in heard if r not in listening))
     with only(listening):
-        found = sweep(graph, targets, seeds, sources, _as_tensors if listening else _as_arrays)
+        found = sweep(graph, targets, seeds, sources, _as_tensors if listening else None)
     return [ct if ct is None or isinstance(ct, Tensor) else Tensor(ct) for ct in found]
 
 
@@ -60,43 +61,46 @@ def sweep(
     targets: Sequence[Tensor],
     seeds: Sequence[Any],
     sources: Sequence[Tensor],
-    view: Callable[[Node, Any], tuple[Any, Any, Sequence[Any]]],
+    view: Callable[[Node, Any], tuple[Any, Any, Sequence[Any]]] | None = None,
 ) -> list[Any]:
     """The cotangents of `sources`, of the kind that the pullbacks see.
 
     Parameters
     ----------
-    view : callable
-        ``view(node, ct)`` gives what the pullbacks of `node` are called with: ``ct, out, args``.
+    view : callable, optional
+        ``view(node, ct)`` gives what the pullbacks of `node` are called with: ``ct, out, args``. By default arrays.
     """
     cotangents: dict[Node, Any] = {}
     for target, seed in zip(targets, seeds, strict=True):
         if target.node in graph.needed:
             _add(cotangents, target, seed)
     ended = graph.sources
-    with np.errstate(all="ignore"):
+    with ignored():
         for node, wanted in reversed(graph.wanted.items()):
             ct = cotangents.get(node) if node in ended else cotangents.pop(node, None)
             if ct is None:
                 continue
             args = node.args
-            contributions = node.primitive.cotangents(wanted, *view(node, ct), node.kwargs)
+            if view is not None:
+                ct, out, values = view(node, ct)
+            else:
+                if type(ct) is not np.ndarray:
+                    ct = plain(ct) if type(ct) is not list else plain(tuple(ct))
+                out, values = node.out, [a._array if type(a) is Tensor else a for a in args]
+            contributions = node.primitive.cotangents(wanted, ct, out, values, node.kwargs)
             for k, contribution in zip(wanted, contributions, strict=True):
                 if contribution is not None:
                     arg = args[k]
-                    array = arg._array
+                    array, operand = arg._array, arg.node
                     if type(contribution) is not np.ndarray or (
                         contribution.shape != array.shape or contribution.dtype is not array.dtype
                     ):
                         contribution = _fit(contribution, array, node)
-                    _add(cotangents, arg, contribution)
+                    if operand in cotangents or arg.index or type(operand.out) is tuple:
+                        _add(cotangents, arg, contribution)
+                    else:
+                        cotangents[operand] = contribution
     return [_result(cotangents, source) for source in sources]
-
-
-def _as_arrays(node: Node, ct: Any) -> tuple[Any, Any, Sequence[Any]]:
-    if type(ct) is not np.ndarray:
-        ct = plain(ct) if type(ct) is not list else plain(tuple(ct))
-    return ct, node.out, [a._array if type(a) is Tensor else a for a in node.args]
 
 
 def _as_tensors(node: Node, ct: Any) -> tuple[Any, Any, Sequence[Any]]:
@@ -126,49 +130,57 @@ class Graph:
         Everything the targets were made of, in the order of time.
     needed : set of Node
         Those of them that a source flows into, and the sources themselves.
-    wanted : dict of Node to list of int
+    wanted : dict of Node to tuple of int
         In the order of time, the operations to go back through, and which of their operands need a cotangent.
     """
 
     def __init__(self, targets, sources, recording=None, stops=()):
         self.sources = {s.node for s in sources if s.node is not None}
-        self.stops = stops = set(stops)
         self.recording = recording
-        seen: set[Node] = set()
+        # For each node what its operands are, or None for what is no operation and not watched.
+        operands: dict[Node, list[Node | None]] = {}
         waiting = [t.node for t in targets]
         while waiting:
             node = waiting.pop()
-            if node in seen or (recording not in node.recordings if recording is not None else not node.recordings):
+            if node in operands or (recording not in node.recordings if recording is not None else not node.recordings):
                 continue
-            seen.add(node)
+            operands[node] = known = []
             if node.since is not None and self._only_watched(node):
-                stops.add(node)
-            elif node.primitive is RELEASED:
+                continue
+            if node.primitive is RELEASED:
                 raise DifferentiationError(
                     "a target was recorded by a tape that is used up or was reset; open the tape with persistent=True"
                 )
             if node in stops:
                 continue
             for arg in node.args:
-                if type(arg) is Tensor:
-                    operand = arg.node
-                    if operand is not None and (operand.since is None or self.heard(operand, node)):
+                operand = arg.node if type(arg) is Tensor else None
+                if operand is not None:
+                    since = operand.since
+                    if since is None:
+                        heard: Any = operand.recordings
+                    elif recording is not None:
+                        heard = since.get(recording, 0) < node.number
+                    else:
+                        heard = self._heard_by_one(operand, node)
+                    if not heard:
+                        operand = None
+                    elif operand not in operands:
                         waiting.append(operand)
-        self.order = sorted(seen, key=_by_number)
-        needed = self.needed = seen & self.sources
-        self.wanted = {}
+                known.append(operand)
+        self.order = sorted(operands, key=_by_number)
+        needed = self.needed = self.sources.intersection(operands)
+        wanted_of = self.wanted = {}
         for node in self.order:
-            if node in stops:
-                continue
-            wanted = []
-            for k, arg in enumerate(node.args):
-                if type(arg) is Tensor:
-                    operand = arg.node
-                    if operand in needed and (operand.since is None or self.heard(operand, node)):
-                        wanted.append(k)
+            wanted: tuple[int, ...] = ()
+            k = 0
+            for operand in operands[node]:
+                if operand in needed:
+                    wanted += (k,)
+                k += 1
             if wanted:
                 needed.add(node)
-                self.wanted[node] = wanted
+                wanted_of[node] = wanted
 
     def _only_watched(self, node: Node) -> bool:
         """Whether the recording (all of them) was told to watch what `node` made, and did not hear how it was made."""
@@ -176,14 +188,11 @@ class Graph:
             return self.recording in node.since
         return all(r in node.since for r in node.recordings)
 
-    def heard(self, operand: Node, node: Node) -> bool:
-        """Whether the recording (one of all) watched `operand` when `node` used it."""
+    @staticmethod
+    def _heard_by_one(operand: Node, node: Node) -> bool:
+        """Whether one of all recordings watched `operand` when `node` used it."""
         since = operand.since
-        if since is None:
-            return True
-        if self.recording is None:
-            return any(since.get(r, 0) < node.number for r in node.recordings if r in operand.recordings)
-        return since.get(self.recording, 0) < node.number
+        return any(since.get(r, 0) < node.number for r in node.recordings if r in operand.recordings)
 
 
 def _add(cotangents: dict[Node, Any], tensor: Tensor, ct: Any) -> None:

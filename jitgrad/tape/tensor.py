@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from jitgrad.errors import ArgumentError, ShapeError
 from jitgrad.tape.handlers import HANDLERS
 from jitgrad.tape.notices import warn_detached
 from jitgrad.tape.operators import Operators
-from jitgrad.tape.recording import Node, Recording, leaf, thread, watch
+from jitgrad.tape.recording import ONE_NAME, Node, Recording, leaf, thread, watch
 from jitgrad.tape.structure import LEAVES
 
 
@@ -354,8 +355,13 @@ class Variable(Value):
         return self
 
     def _combined(self, ufunc: np.ufunc, delta: Any) -> np.ndarray:
+        delta, own = _plain(delta), self._array
+        if type(delta) is np.ndarray and delta.shape == own.shape and delta.dtype is own.dtype:
+            # Where but this variable and its node nobody holds it, nobody sees that it is written.
+            if sys.getrefcount(own) == ONE_NAME + 2 and own.flags.owndata:
+                return ufunc(own, delta, own)
         try:
-            combined = ufunc(self._array, _plain(delta))
+            combined = ufunc(own, delta)
         except (TypeError, ValueError) as error:
             raise ArgumentError(
                 f"cannot {ufunc.__name__} {delta!r} and {self._name}, whose shape is {self.shape} ({error})"
@@ -363,7 +369,7 @@ class Variable(Value):
         return self._fitted(np.asarray(combined))
 
     def _replace(self, array: np.ndarray) -> None:
-        """Take over `array`, which nobody else may write. The old one may still be on a tape, so it is left alone."""
+        """Take over `array`, which nobody else may write. The old one may still be on a tape: it is left alone."""
         self._array = self.node.out = array
         for recording in self.node.recordings:
             recording.rewritten = True

@@ -492,3 +492,50 @@ def test_known_structures_are_bounded(monkeypatch):
         return len(state.programs) + sum(programs(s) for s in state.edges.values())
 
     assert programs(deferred.root) <= 3
+
+
+def test_different_questions_in_turn():
+    w, x = Variable(W), Variable(X)
+    ones = np.ones(2)
+
+    def ask(sources, **options):
+        with GradientTape() as tape:
+            h = hidden(w, x)
+            loss = np.sum(1.0 * x * h)
+        return tape.gradient(loss, sources, **options)
+
+    for k in range(4):
+        _, dw, dx = expected(w.numpy(), x.numpy())
+        for _ in range(2):  # the second one is the one asked last
+            close(ask([w, x]), [dw, dx])
+        close(ask([x, w]), [dx, dw])
+        first, second = ask((w, x))
+        close([first, second], [dw, dx])
+        close([ask(x), ask(w), ask({"w": w})["w"]], [dx, dw, dw])
+        close(ask([w, w]), [dw, dw])
+        close(ask([w, x], output_gradients=constant(2.0 + k)), [(2.0 + k) * dw, (2.0 + k) * dx])
+        close(ask([w, constant(ones)], unconnected_gradients="zero"), [dw, 0 * ones])
+        w.assign_sub(0.1 * W)
+
+
+def test_the_last_question_with_a_target_of_several_elements():
+    x = Variable(X)
+    found = []
+    for _ in range(4):
+        with GradientTape() as tape:
+            y = np.sin(x) * x
+        found.append(tape.gradient(y, x))
+    close(found, [np.cos(X) * X + np.sin(X)] * 4)
+
+
+def test_the_last_question_asked_on_a_tape_that_listens():
+    x = Variable(X)
+    for _ in range(3):
+        with GradientTape() as outer:
+            with GradientTape() as tape:
+                y = np.sum(x * x * x)
+            slope = tape.gradient(y, x)
+        curvature = outer.gradient(slope, x)
+        with GradientTape() as tape:
+            y = np.sum(x * x * x)
+        close([slope, curvature, tape.gradient(y, x)], [3 * X * X, 6 * X, 3 * X * X])

@@ -11,7 +11,7 @@ from jitgrad import GradientTape, Variable, constant
 from jitgrad.tape import compile_after
 from jitgrad.tape.compiled import clear
 from jitgrad.tape.deferred import _edge, root
-from jitgrad.tape.guards import guard_of
+from jitgrad.tape.guards import guard_of, question_of
 
 A = np.arange(6.0).reshape(2, 3)
 V, W, FIXED = Variable(A), Variable(A + 1.0), Variable(A, trainable=False)
@@ -94,3 +94,28 @@ def test_results_and_leaves_are_told_apart():
             assert guard(other, {}, recording) is None
         assert guard((y, V), {"axis": 0}, recording) is None
     tape.__exit__()
+
+
+def test_what_is_asked():
+    tape = at_the_start()
+    recording = tape._recording
+    with compile_after(1):
+        y = np.sum(np.exp(V))
+    tape.__exit__()
+    recording.leaves[C.node or C.read_value().node] = 1
+    asked = {
+        "alone": (y, V), "in a list": (y, [V]), "two": (y, [V, C]), "in turn": (y, [C, V]), "twice": (y, [V, V]),
+        "a tensor": (y, C),
+    }  # fmt: skip
+    others = {
+        "a tuple": (y, (V,)), "a dict": (y, {"v": V}), "another": (y, W), "another target": (V, V),
+        "three": (y, [V] * 3), "a result": (y, [y]), "an array": (y, [A]),
+        "two targets": ([y], V), "nothing": (None, None),
+    }  # fmt: skip
+    for name, call in asked.items():
+        guard = question_of(*call, recording)
+        for other, another in {**asked, **others}.items():
+            assert guard(*another, recording) == (name == other), (name, other)
+    for call in others.values():
+        assert question_of(*call, recording) is None or call[1] == [V] * 3
+    recording.release()

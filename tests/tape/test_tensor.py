@@ -212,6 +212,43 @@ def test_assign_refuses(start, value):
     assert v.tolist() == start
 
 
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda v: v.read_value(),
+        np.asarray,
+        lambda v: v.array,
+        lambda v: v.array[::-1][::-1],
+        lambda v: memoryview(v.array),
+        lambda v: v[:],
+        lambda v: jg.Variable(v),
+        lambda v: jg.constant(v),
+        lambda v: v.numpy(),
+    ],
+    ids=["read_value", "asarray", "array", "view", "memoryview", "slice", "Variable", "constant", "numpy"],
+)
+def test_an_update_is_not_seen_in_what_was_read(read):
+    v = jg.Variable([1.0, 2.0])
+    v.assign_add(np.ones(2))
+    before = read(v)
+    v.assign_add(np.ones(2)).assign_sub(jg.constant([3.0, 3.0])).assign_add(v).assign_sub(v[::-1])
+    assert np.asarray(before).tolist() == [2.0, 3.0]
+    assert v.tolist() == [-2.0, 2.0]
+
+
+def test_an_update_in_place_of_another_shape_is_refused():
+    v = jg.Variable([1.0, 2.0])
+    with pytest.raises(ArgumentError, match="whose shape is"):
+        v.assign_add(np.ones(3))
+    assert v.tolist() == [1.0, 2.0]
+
+
+def test_an_update_takes_no_memory_where_nobody_holds_the_value():
+    v = jg.Variable(np.zeros(1000))
+    memory = v.array.ctypes.data
+    assert v.assign_sub(np.ones(1000)).array.ctypes.data == memory
+
+
 def test_the_tape_keeps_what_it_read():
     v, s = jg.Variable(3.0), jg.Variable(0.0)
     with jg.GradientTape(persistent=True) as tape:

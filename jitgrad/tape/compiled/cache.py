@@ -23,7 +23,6 @@ from jitgrad.tape.deferred import (
     asked_again,
     asked_of,
     displace,
-    error_handling,
     followed,
     forget,
     materialize,
@@ -31,6 +30,7 @@ from jitgrad.tape.deferred import (
     remember,
     root,
 )
+from jitgrad.tape.float_errors import handling
 from jitgrad.tape.primitive import plain
 from jitgrad.tape.recording import Node, Recording, thread
 from jitgrad.tape.tensor import Tensor
@@ -244,11 +244,11 @@ def follow(recording: Recording) -> None:
         return
     recording.kept = set()
     if root.edges:
-        recording.handling = handling = error_handling(None)
+        recording.handling = now = handling(None)
         checked, errors = _checked[0]
-        if checked is not handling:
+        if checked is not now:
             errors = np.geterr()
-            _checked[0] = handling, errors
+            _checked[0] = now, errors
         # Who wants errors from NumPy gets them where they arise.
         if _LENIENT.issuperset(errors.values()):
             recording.errors, recording.state = errors, root
@@ -276,7 +276,7 @@ def backward(
         if found is None or not found.met.kept.issubset(found.outs):
             materialize(recording)
             found = _compiled(recording, targets, seeds, sources)
-        elif call is not None and found.is_complete and not targets[0].ndim:
+        elif call is not None and found.is_complete and not seeds[0].flags.writeable:
             remember(recording, *call, found, seeds)
         if type(found) is Compiled:
             try:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.tape.float_errors import ignored
 from jitgrad.tape.functions.cumulative import RECURRENCE
 from jitgrad.tape.functions.rearranging import SCATTER
 from jitgrad.tape.primitive import Primitive
@@ -153,7 +154,7 @@ class Trace:
         given = [self._input(("seed", k), ("seed", k), seed) for k, seed in enumerate(seeds)]
         before, thread.trace = thread.trace, self
         try:
-            with only(()), np.errstate(all="ignore"):
+            with only(()), ignored():
                 if outs is not None:
                     for node in recording.nodes:
                         self._computed[node] = self._forward(node)

@@ -102,8 +102,11 @@ class Activity:
         return any(cell.find() in self._useful for cell in cells)
 
     def active(self, value: ir.Value) -> bool:
-        """Whether a part of `value` is varied and useful: it needs a tangent or an adjoint."""
-        return any(self.active_cell(cell) for cell in leaves(self.tree(value)))
+        """Whether a part of `value` is varied and useful: it needs a tangent or an adjoint.
+
+        A captured array does not, though a branch may pick it or an active one: compiled code only reads it.
+        """
+        return not isinstance(value, ir.Global) and any(self.active_cell(cell) for cell in leaves(self.tree(value)))
 
     def active_cell(self, cell: Cell) -> bool:
         """The same for one cell of a tree."""

@@ -7,7 +7,6 @@ import operator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numba import literal_unroll, literally, typeof
 from numba.core import types
 from numba.core.dispatcher import Dispatcher
@@ -162,6 +161,8 @@ def _operator(op: ir.Unary | ir.Binary) -> Effect:
 
 def _ruled(op: ir.Op, rule: Any) -> Effect:
     """The effect of an operation that has a rule."""
+    if (out := ir.output(op)) is not None:
+        return Effect(writes=(out,), mixes=True, aliases=out)
     match rule:
         case rules.ZeroRule():
             return NOTHING
@@ -177,8 +178,6 @@ def _ruled(op: ir.Op, rule: Any) -> Effect:
                 if isinstance(viewed, tuple):  # *args
                     return Effect(depends=(), views=viewed[0]) if len(viewed) == 1 else Effect(escapes=True)
                 return Effect(depends=(), views=viewed)
-        case rules.ScalarRule() if isinstance(op, ir.Call) and isinstance(op.fn, np.ufunc) and len(op.args) > op.fn.nin:
-            return Effect(writes=(op.args[-1],), mixes=True, aliases=op.args[-1])
     return Effect()
 
 

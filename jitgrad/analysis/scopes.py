@@ -36,7 +36,7 @@ class Scopes:
     Attributes
     ----------
     home : dict
-        Value -> the `Scope` whose block defines it.
+        Value -> the `Scope` whose block defines it; constants and captured values are at home in the outermost.
     definition : dict
         Value -> the operation that defines it; parameters of functions have none, parameters and index
         of a loop map to the `Loop`.
@@ -70,6 +70,8 @@ class Scopes:
             self.at[op] = scope
             for value in (*op.operands, *yielded(op)):
                 self.uses.setdefault(value, []).append(op)
+                if isinstance(value, (ir.Global, ir.Literal)):
+                    self.home[value] = self.root
             for inner in op.blocks:
                 loop = op if isinstance(op, ir.Loop) else scope.loop
                 child = Scope(inner, op, scope, loop, scope.depth + isinstance(op, ir.Loop))

@@ -56,4 +56,4 @@ def kind(ty: types.Type) -> str | None:
 
 def is_memory(ty: types.Type) -> bool:
     """Whether values of type `ty` that carry derivatives are references to shared memory."""
-    return kind(ty) in (ARRAY, RECORD, LIST)
+    return kind(ty) in (ARRAY, RECORD, LIST, OPAQUE)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.api import values
+from jitgrad.api import again, values
 from jitgrad.api.arguments import wrt_of
 from jitgrad.api.transforms import _float_positions, jvp, vjp
 from jitgrad.backend.dispatcher import derivative, dispatcher_of
@@ -61,6 +61,7 @@ def check_grads(
     if not modes or any(m not in MODES for m in modes):
         raise ArgumentError(f"modes must be taken from {MODES}, not {modes!r}")
     args = tuple(args)
+    again.check(fun, args, {})
     wrt = _float_positions(fun, args) if argnums is None else wrt_of(fun, argnums)[0]
     single = any(_is_single(leaf) for leaf in _leaves(tuple(args[k] for k in wrt)))
     tolerance = (

@@ -9,7 +9,7 @@ from numba.core import types, utils
 from numba.np.numpy_support import from_dtype
 from numba.typed import List
 
-from jitgrad.api import kernels, mutation
+from jitgrad.api import again, kernels, mutation
 from jitgrad.api.shape import Node, plain_tree, rebuild, tree
 from jitgrad.backend import checks
 from jitgrad.backend.engine import read
@@ -113,6 +113,7 @@ class Driver:
         self.kept = {}
         if not self.mutates:
             return
+        again.check_program(self.program, self.primal)
         self._refuse_overlaps()
         for own, param, ty, value in zip(
             self.params, self.signature.parameters.values(), self._param_types(), self.program.params, strict=True
@@ -373,7 +374,7 @@ def has_lists(primal: Any, argtypes: tuple[types.Type, ...], transform: Any) -> 
 
 
 def _copied(leaf: Node) -> bool:
-    return leaf.is_array or isinstance(leaf.type, types.ListType)
+    return leaf.is_array or isinstance(leaf.type, (types.ListType, types.List))
 
 
 def scalar_class(leaf: Node) -> Any:

@@ -7,9 +7,10 @@ from numba.core import types
 from jitgrad.analysis import effects
 from jitgrad.analysis.memory import written_values
 from jitgrad.analysis.scopes import yielded
+from jitgrad.api.again import UNCOPIED
 from jitgrad.program import ir
 
-MUTABLE = (types.Array, types.ListType, types.List, types.Record, types.ClassInstanceType, types.DictType, types.Set)
+MUTABLE = (types.Array, types.ListType, types.List, *UNCOPIED)
 
 
 def writes_arguments(program: ir.Program) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numba import typeof
 
-from jitgrad.api import values
+from jitgrad.api import again, values
 from jitgrad.api.arguments import chunk_of, label, outs_of, wrt_of
 from jitgrad.api.python_only import python_only
 from jitgrad.api.requests import Directions
@@ -265,12 +265,13 @@ def vjp(
         _check_position(fun, primals, k)
     positions = outs_of(fun, outs)
     compiled = derivative(fun, Reverse(VjpRequest(wrt, positions, seed="argument")))
-    kept = values.copies(primals)
+    again.check(fun, primals, kwargs)
+    kept, kept_kwargs = again.copies(primals, kwargs)
     out = _call(fun, primals, kwargs, positions)
 
     def pull(full_cotangent: Any) -> Any:
-        # the function may write into its arguments, so each sweep gets copies of its own
-        _, cotangents = compiled(full_cotangent, *values.copies(kept), **kwargs)
+        args, keywords = again.copies(kept, kept_kwargs)
+        _, cotangents = compiled(full_cotangent, *args, **keywords)
         cotangents = [values.none_where_no_float(c, kept[k]) for c, k in zip(cotangents, wrt, strict=True)]
         if argnums is None:
             by_position = dict(zip(wrt, cotangents, strict=True))
@@ -332,12 +333,14 @@ def linearize(
     (8.0, 12.0, 6.0)
     """
     wrt = _float_positions(fun, primals) if argnums is None else wrt_of(fun, argnums)[0]
-    kept = values.copies(primals)
+    again.check(fun, primals, kwargs or {})
+    kept, kept_kwargs = again.copies(primals, kwargs or {})
     out = _call(fun, primals, kwargs or {}, outs_of(fun, outs))
 
     def f_jvp(*tangents: Any) -> Any:
         if argnums is None and len(tangents) == len(kept):
             tangents = tuple(tangents[k] for k in wrt)
-        return jvp(fun, values.copies(kept), tangents, argnums=wrt, outs=outs, kwargs=kwargs)[1]
+        args, keywords = again.copies(kept, kept_kwargs)
+        return jvp(fun, args, tangents, argnums=wrt, outs=outs, kwargs=keywords)[1]
 
     return out, f_jvp

@@ -25,13 +25,12 @@ from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.cpu import ParallelOptions
 from numba.core.dispatcher import Dispatcher, _FunctionCompiler
 from numba.core.registry import CPUDispatcher, cpu_target
-from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import NopythonTypeInference
 from numba.core.untyped_passes import IRProcessing, LiteralPropagationSubPipelinePass
 
 from jitgrad.backend import byname, digest, linecode
 from jitgrad.errors import ArgumentError, JitgradError
-from jitgrad.runtime.pipeline import WriteInPlace
+from jitgrad.runtime.pipeline import WriteInPlace, keep_error_model
 from jitgrad.settings import current_math, options
 
 
@@ -108,10 +107,7 @@ class _RestoreGenerated(FunctionPass):
 
 class _Pipeline(CompilerBase):
     def define_pipelines(self):
-        # Functions compiled because this one calls them inherit what is on the stack. The error model of generated
-        # code is not theirs: the primal's callees would lose their ZeroDivisionError, and as flags enter symbols, a
-        # recursive callee would not find its other signatures.
-        ConfigStack.top_or_none().discard("error_model")
+        keep_error_model()
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
         manager.add_pass_after(_AdoptStub, IRProcessing)
         manager.add_pass_after(WriteInPlace, LiteralPropagationSubPipelinePass)

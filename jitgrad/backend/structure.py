@@ -83,6 +83,10 @@ def describe(ty: types.Type) -> str:
             words = "a jitclass instance"
         case types.DictType():
             words = "a dictionary"
+        case types.Set():
+            words = "a set"
+        case types.Record():
+            words = "a record"
         case types.PyObject():
             words = "a Python object that compiled code cannot take"
         case _:

@@ -8,6 +8,7 @@ array expressions, scalar operations inside a map follow Numba's scalar typing.
 
 from __future__ import annotations
 
+import inspect
 import operator
 from typing import Any
 
@@ -24,8 +25,9 @@ ELEMENTWISE = {
     operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.and_, operator.or_,
     operator.xor, operator.lshift, operator.rshift, operator.neg, operator.pos, operator.invert,
 }  # fmt: skip
-FUNCTIONS = {np.where: 3, np.clip: 3, abs: 1, np.angle: 1}  # functions that are no ufuncs, with their argument counts
-CONJUGATES = ("conj", "conjugate")  # methods that are a ufunc
+# Functions that are no ufuncs, with their argument counts.
+FUNCTIONS = {np.where: 3, np.clip: 3, abs: 1, np.angle: 1, np.nan_to_num: 1, np.sinc: 1}
+METHODS = {"conj": np.conjugate, "conjugate": np.conjugate, "clip": np.clip}  # methods that are an elementwise function
 WRITING_FUNCTIONS = {
     np.fill_diagonal, np.copyto, np.put, np.place, np.put_along_axis, np.random.shuffle, operator.delitem, setattr,
     next,
@@ -64,8 +66,10 @@ class _Fuser:
         for op in block.ops:
             for inner in op.blocks:
                 self.block(inner)
-            if isinstance(op, ir.Method) and op.name in CONJUGATES and _is_complex_array(op.obj.type):
-                op = ir.Call(op.result, np.conjugate, [op.obj], loc=op.loc)
+            if isinstance(op, ir.Method) and op.name in METHODS and _is_array(op.obj.type):
+                op = ir.Call(op.result, METHODS[op.name], [op.obj, *op.args], dict(op.kwargs), loc=op.loc)
+            if isinstance(op, ir.Call) and op.fn is np.clip:
+                _by_position(op)
             if _is_elementwise(op) and any(_is_single(v.type) for v in op.operands):
                 ops += self._of_singles(op)
             else:
@@ -150,20 +154,23 @@ def _is_array(type_: types.Type) -> bool:
     return isinstance(type_, types.Array) and type_.ndim > 0 and isinstance(type_.dtype, (types.Number, types.Boolean))
 
 
-def _is_complex_array(type_: types.Type) -> bool:
-    return isinstance(type_, types.Array) and isinstance(type_.dtype, types.Complex)
-
-
 def _is_single(type_: types.Type) -> bool:
     """An array without axes."""
     return isinstance(type_, types.Array) and type_.ndim == 0 and isinstance(type_.dtype, (types.Number, types.Boolean))
+
+
+def _by_position(op: ir.Call) -> None:
+    """Pass keyword arguments by position, where that leaves no gap."""
+    names = list(inspect.signature(op.fn).parameters)[len(op.args) : len(op.args) + len(op.kwargs)]
+    if set(names) == set(op.kwargs):
+        op.args, op.kwargs = [*op.args, *(op.kwargs[name] for name in names)], {}
 
 
 def _is_elementwise(op: ir.Op) -> bool:
     match op:
         case ir.Binary(fn=fn) | ir.Unary(fn=fn):
             return fn in ELEMENTWISE
-        case ir.Call(kwargs={}):
+        case ir.Call() if not op.kwargs:
             return _is_elementwise_function(op.fn, len(op.args))
     return False
 
@@ -284,14 +291,14 @@ def _may_write(op: ir.Op, producer: ir.Map) -> bool:
         case ir.If() | ir.Loop():
             return any(_may_write(inner, producer) for block in op.blocks for inner in block.ops)
         case ir.Method():
-            if op.name not in WRITING_METHODS:
+            if op.name not in WRITING_METHODS and ir.output(op) is None:
                 return False
             written = op.obj.type
         case ir.Call():
             module = (getattr(op.fn, "__module__", None) or "").split(".")[0]
             known = isinstance(op.fn, np.ufunc) or module in ("numpy", "math", "cmath", "builtins")
             if known and not any(op.fn is writing for writing in WRITING_FUNCTIONS):
-                return "out" in op.kwargs or isinstance(op.fn, np.ufunc) and len(op.args) > op.fn.nin
+                return ir.output(op) is not None
             return any(not isinstance(v.type, (types.Number, types.Boolean)) for v in op.operands)
         case ir.CallValue():
             return True

@@ -25,6 +25,7 @@ from jitgrad.errors import UnsupportedError, where
 from jitgrad.frontend.try_blocks import drop_cleanup_handlers
 from jitgrad.frontend.while_tests import merge_while_tests
 from jitgrad.program.ir import Location
+from jitgrad.runtime.pipeline import keep_error_model
 
 
 @dataclass
@@ -156,6 +157,8 @@ class TypingPipeline(compiler.CompilerBase):
     dispatcher: Dispatcher | None = None
 
     def define_pipelines(self):
+        if self.dispatcher is not None and self.state.func_id.func is not self.dispatcher.py_func:
+            keep_error_model()
         manager = PassManager("jitgrad")
         for compiler_pass in PASSES:
             manager.add_pass(compiler_pass, compiler_pass.__name__)

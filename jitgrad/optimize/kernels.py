@@ -52,7 +52,7 @@ def _has_loop(block: ir.Block) -> bool:
 def as_kernel(op: ir.Op) -> ir.Op:
     """The call of the kernel that computes what `op` does; `op` itself where there is none."""
     match op:
-        case ir.Call(fn=fn, kwargs={}, vararg=None) if ir.among(fn, KERNELS):
+        case ir.Call(fn=fn, vararg=None) if not op.kwargs and ir.among(fn, KERNELS):
             kernel = KERNELS[fn]
         case ir.Binary(fn=operator.pow, rhs=rhs) if not isinstance(rhs, ir.Literal):
             kernel = fastmath.pow

@@ -41,23 +41,25 @@ def _block(block: ir.Block, values: dict[ir.Value, ir.Value], overlaps: Overlaps
 
 def _expand(op: ir.Call, values: dict[ir.Value, ir.Value], overlaps: Overlaps) -> list[ir.Op] | None:
     arrays = [v for v in op.args if isinstance(v.type, types.Array)]
-    if not arrays or op.kwargs or op.vararg is not None:
+    out = ir.output(op)
+    if not arrays or op.kwargs.keys() - {"out"} or op.vararg is not None:
         return None
     if isinstance(op.fn, DUFunc) and len(op.args) == op.fn.nin:
         return _scalar_loops(op, values)
-    if isinstance(op.fn, np.ufunc) and len(op.args) == op.fn.nin + 1 and isinstance(op.args[-1].type, types.Array):
+    if out is not None:
         # Numba updates element by element: with an input that overlaps the output that is another function
-        out = op.args[-1]
         apart = not any(v is not out and overlaps.possible(v, out) for v in arrays)
-        return _store_into(op, values) if apart else None
+        return _store_into(op, out, values) if apart else None
     return None
 
 
-def _store_into(op: ir.Call, values: dict[ir.Value, ir.Value]) -> list[ir.Op] | None:
+def _store_into(op: ir.Call, out: ir.Value, values: dict[ir.Value, ir.Value]) -> list[ir.Op] | None:
     """``fn(a, b, out)`` as ``out[...] = fn(a, b)``."""
     if not isinstance(rules.lookup(op.fn), rules.ScalarRule):
         return None
-    *inputs, out = op.args
+    inputs = op.args if op.kwargs else op.args[:-1]
+    if any(not isinstance(v.type, (types.Array, types.Number, types.Boolean)) for v in inputs):
+        return None
     dtype = out.type.dtype
     result = ir.Value("t", types.Array(dtype, out.type.ndim, "C"))
     params = [ir.Value(v.name, getattr(v.type, "dtype", v.type)) for v in inputs]

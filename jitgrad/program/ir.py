@@ -31,6 +31,7 @@ from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numba.core import types
 
 
@@ -461,6 +462,29 @@ def among(fn: Any, functions: Container[Any]) -> bool:
         return fn in functions
     except TypeError:
         return False
+
+
+# Functions besides ufuncs that take the array for their result as an argument, and its position.
+_OUTPUTS = ((np.clip, 3), (np.round, 2), (np.around, 2), (np.isposinf, 1), (np.isneginf, 1))
+_METHOD_OUTPUTS = {"clip": 2, "round": 1}
+
+
+def output(op: Op) -> Value | None:
+    """The array that a call writes its result into; None where it makes a new one."""
+    match op:
+        case Call(fn=np.nan_to_num):
+            copy = op.kwargs.get("copy", op.args[1] if len(op.args) > 1 else None)
+            return None if copy is None or (isinstance(copy, Literal) and copy.value is True) else op.operands[0]
+        case Call():
+            at = op.fn.nin if isinstance(op.fn, np.ufunc) else next((k for f, k in _OUTPUTS if f is op.fn), None)
+        case Method():
+            at = _METHOD_OUTPUTS.get(op.name)
+        case _:
+            return None
+    if at is None:
+        return None
+    found = op.kwargs.get("out", op.args[at] if len(op.args) > at else None)
+    return found if found is not None and isinstance(found.type, types.Array) else None
 
 
 def memory_dtype(type_: types.Type) -> types.Type | None:

@@ -7,8 +7,8 @@ S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functio
 D. Roberts and L. Roberts, "QR and LQ decomposition matrix backpropagation algorithms" (2020) for wide QR.
 
 Vectors that belong to equal eigenvalues or singular values are an arbitrary basis of their space and have no
-derivative. Their mutual rotation is taken as zero, which is exact for functions that do not depend on the
-choice of the basis. The same holds for the phase of complex vectors in `eigh` and `svd`.
+derivative: it is not finite unless their mutual rotation does not matter because no cotangent reaches them, or is zero
+(in forward mode). The phase of complex vectors in `eigh` and `svd` is held.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from jitgrad.rules.linalg import adjoint, square
 from jitgrad.rules.registry import ArrayRule, Choose, register
 from jitgrad.rules.support import is_complex
-from jitgrad.runtime.kernels import compiled
+from jitgrad.runtime.kernels import compiled, mul0
 
 
 @compiled
@@ -214,11 +214,9 @@ register(
 
 
 @compiled
-def over_gap(x, y):
-    """``1 / (y - x)``, zero for equal numbers."""
-    if x == y:
-        return (y - x) * 0
-    return 1 / (y - x)
+def over_gap(p, x, y):
+    """``p / (y - x)``: for equal numbers zero if `p` is zero, else not finite."""
+    return mul0(p, 1 / (y - x))
 
 
 @compiled
@@ -230,7 +228,8 @@ def _eigh_push(dot, out):
     for i in range(n):
         dw[i] = np.real(p[i, i])
         for j in range(n):
-            p[i, j] = p[i, j] * over_gap(w[i], w[j])
+            p[i, j] = over_gap(p[i, j], w[i], w[j])
+        p[i, i] = 0
     return dw, dense_product(v, p)
 
 
@@ -242,7 +241,7 @@ def _eigh_pull(ct, out):
     p = dense_product(h, ct[1])
     for i in range(n):
         for j in range(n):
-            p[i, j] = p[i, j] * over_gap(w[i], w[j])
+            p[i, j] = over_gap(p[i, j], w[i], w[j])
         p[i, i] = ct[0][i]
     return fold_to_lower(dense_product(dense_product(v, p), h))
 
@@ -304,7 +303,8 @@ def _eig_push(dot, out):
     for i in range(n):
         dw[i] = p[i, i]
         for j in range(n):
-            p[i, j] = p[i, j] * over_gap(w[i], w[j])
+            p[i, j] = over_gap(p[i, j], w[i], w[j])
+        p[i, i] = 0
     dv = dense_product(v, p)
     for j in range(n):
         t = np.sum(np.real(dw[:0]))
@@ -340,7 +340,7 @@ def _eig_pull_vectors(cw, cv, w, v):
     p = dense_product(h, cv)
     for i in range(n):
         for j in range(n):
-            p[i, j] = p[i, j] * np.conj(over_gap(w[i], w[j]))
+            p[i, j] = over_gap(p[i, j], np.conj(w[i]), np.conj(w[j]))
         p[i, i] = cw[i]
     return np.ascontiguousarray(np.linalg.solve(h, dense_product(p, h)))
 

@@ -267,7 +267,7 @@ class ScalarRule(Rule):
             raise TypeError(f"{self.name} takes at most {len(self.params)} operands, not {len(args)}")
         out = dict(zip(self.params, args, strict=False))
         for keyword, value in (kwargs or {}).items():
-            name = dict(zip(self.keywords, self.params, strict=True)).get(keyword, keyword)
+            name = dict(zip(self.keywords, self.params, strict=False)).get(keyword, keyword)
             if name not in self.params or name in out:
                 raise TypeError(f"{self.name} has no operand {keyword!r}")
             out[name] = value

@@ -91,7 +91,7 @@ def cofactors(a, det):
     """
     n = a.shape[0]
     if n == 0:
-        return np.ascontiguousarray(a)
+        return np.empty((0, 0), a.dtype)  # not `a` itself: what a caller writes into may not be a part of an argument
     if det != 0:
         return scaled(np.ascontiguousarray(np.linalg.inv(a).T), det)
     u, s, vh = np.linalg.svd(a)

@@ -17,6 +17,21 @@ from jitgrad.runtime.kernels import compiled, ratio0
 
 
 @compiled
+def _outside(x, q, inside, s):
+    """``(x - q inside) / s`` by columns: the part of `x` outside the span of the columns of `q`.
+
+    Zero where these span the whole space. Rounding would leave something there, and a small singular value enlarge it.
+    """
+    if q.shape[0] == q.shape[1]:
+        return np.zeros(x.shape, x.dtype)
+    out = x - dense_product(q, inside)
+    for j in range(s.size):
+        for i in range(out.shape[0]):
+            out[i, j] = ratio0(out[i, j], s[j])
+    return out
+
+
+@compiled
 def _svd_push(dot, out):
     u, s, vh = out
     k = s.size
@@ -26,25 +41,20 @@ def _svd_push(dot, out):
     right = dense_product(adjoint(d), uk)
     p = dense_product(adjoint(uk), left)
     ds = np.empty(k, s.dtype)
-    a, b = np.empty((k, k), u.dtype), np.empty((k, k), u.dtype)
+    a, b = np.zeros((k, k), u.dtype), np.zeros((k, k), u.dtype)
     for i in range(k):
         ds[i] = np.real(p[i, i])
         for j in range(k):
-            gap = over_gap(s[i] * s[i], s[j] * s[j])
-            a[i, j] = gap * (p[i, j] * s[j] + s[i] * np.conj(p[j, i]))
-            b[i, j] = gap * (s[i] * p[i, j] + np.conj(p[j, i]) * s[j])
+            if i != j:
+                x, y = s[i] * s[i], s[j] * s[j]
+                first, second = over_gap(p[i, j], x, y), over_gap(np.conj(p[j, i]), x, y)
+                a[i, j] = first * s[j] + s[i] * second
+                b[i, j] = s[i] * first + second * s[j]
         # the phase, taken by u; zero for real matrices
         a[i, i] = ratio0(p[i, i] - np.real(p[i, i]), s[i])
     du, dv = np.empty(u.shape, u.dtype), np.empty((vh.shape[1], vh.shape[0]), u.dtype)
-    left -= dense_product(uk, p)
-    right -= dense_product(vk, adjoint(p))
-    for j in range(k):
-        for i in range(left.shape[0]):
-            left[i, j] = ratio0(left[i, j], s[j])
-        for i in range(right.shape[0]):
-            right[i, j] = ratio0(right[i, j], s[j])
-    du[:, :k] = dense_product(uk, a) + left
-    dv[:, :k] = dense_product(vk, b) + right
+    du[:, :k] = dense_product(uk, a) + _outside(left, uk, p, s)
+    dv[:, :k] = dense_product(vk, b) + _outside(right, vk, adjoint(p), s)
     # full_matrices: the complements follow, staying orthogonal
     if u.shape[1] > k:
         rest = np.ascontiguousarray(u[:, k:])
@@ -73,16 +83,13 @@ def _svd_pull(ct, out):
     core = np.empty((k, k), u.dtype)
     for i in range(k):
         for j in range(k):
-            gap = over_gap(s[i] * s[i], s[j] * s[j])
-            core[i, j] = gap * ((pu[i, j] - np.conj(pu[j, i])) * s[j] + s[i] * (pv[i, j] - np.conj(pv[j, i])))
+            if i != j:
+                # Term by term: they may cancel, where the quotient has a limit for equal values that is not zero.
+                x, y = s[i] * s[i], s[j] * s[j]
+                core[i, j] = (over_gap(pu[i, j], x, y) - over_gap(np.conj(pu[j, i]), x, y)) * s[j]
+                core[i, j] += (over_gap(pv[i, j], x, y) - over_gap(np.conj(pv[j, i]), x, y)) * s[i]
         core[i, i] = ct[1][i] + ratio0(pu[i, i] - np.real(pu[i, i]), s[i])
-    left = cu - dense_product(uk, pu)
-    right = cv - dense_product(vk, pv)
-    for j in range(k):
-        for i in range(left.shape[0]):
-            left[i, j] = ratio0(left[i, j], s[j])
-        for i in range(right.shape[0]):
-            right[i, j] = ratio0(right[i, j], s[j])
+    left, right = _outside(cu, uk, pu, s), _outside(cv, vk, pv, s)
     vkh = adjoint(vk)
     return dense_product(dense_product(uk, core) + left, vkh) + dense_product(uk, adjoint(right))
 

@@ -15,6 +15,13 @@ def place(index, length):
 
 
 @helper
+def add_items(items, others):
+    """Add to every item of a list the item of another one in its place."""
+    for k in range(len(items)):
+        items[k] += others[k]
+
+
+@helper
 def zero_numbers(items, zero):
     """A reflected list of `zero`, once for each number in `items`."""
     return [zero for _ in items]

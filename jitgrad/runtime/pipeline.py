@@ -17,6 +17,7 @@ from numba.core import ir, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.registry import cpu_target
+from numba.core.targetconfig import ConfigStack
 from numba.core.typing.templates import signature
 from numba.core.untyped_passes import LiteralPropagationSubPipelinePass
 from numba.extending import models, register_model
@@ -81,6 +82,15 @@ def _directs() -> dict[Any, Direct]:
     from jitgrad.runtime.direct import DIRECT  # where code is compiled, not where it comes from the disk cache
 
     return {function: Direct(function, write) for function, write in DIRECT.items()}
+
+
+def keep_error_model() -> None:
+    """Let the functions that generated code calls not inherit its error model, while it is compiled or typed.
+
+    They inherit what is on the stack. The primal's callees would lose their ZeroDivisionError, and as flags enter
+    symbols, a recursive callee would not find its other signatures.
+    """
+    ConfigStack.top_or_none().discard("error_model")
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)

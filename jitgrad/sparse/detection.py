@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
-from jitgrad.api import values
+from jitgrad.api import again
 from jitgrad.api.arguments import wrt_of
 from jitgrad.backend.dispatcher import Derivative, Transform, derivative
 from jitgrad.backend.engine import read
@@ -114,12 +114,6 @@ def sets_of(fun: Any, argnums: Any = 0) -> Derivative:
     return derivative(fun, Sets(JvpRequest(wrt_of(fun, argnums)[0])))
 
 
-def copies(args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
-    """Arguments of a call for a function that may write into them."""
-    made = values.copies((*args, *kwargs.values()))
-    return made[: len(args)], dict(zip(kwargs, made[len(args) :], strict=True))
-
-
 class Detection:
     """Detects patterns of the Jacobian of a function.
 
@@ -130,6 +124,7 @@ class Detection:
     """
 
     def __init__(self, fun: Any, wrt: tuple[int, ...], outs: tuple[int, ...] | None):
+        self._fun = fun
         self._run = derivative(fun, FlatSets(wrt, outs))
         self.sweeps = 0
 
@@ -142,6 +137,7 @@ class Detection:
             Where the program keeps numbers in something that detection does not follow.
         """
         self.sweeps = 0
+        again.check(self._fun, args, kwargs)
         n = self._sweep(np.zeros(0, np.uint64), args, kwargs)[1]
         width = 1 << max(n - 1, 0).bit_length()  # of a block: one that holds all columns, and every row depends on it
         colours, count = np.zeros(1, np.int64), 1
@@ -164,7 +160,7 @@ class Detection:
         return from_rows(pattern.indptr, pattern.indices, (pattern.shape[0], n))
 
     def _sweep(self, seed: np.ndarray, args: tuple, kwargs: dict[str, Any]) -> tuple[np.ndarray, int]:
-        args, kwargs = copies(args, kwargs)
+        args, kwargs = again.copies(args, kwargs)
         return self._run(seed, *args, **kwargs)
 
 

@@ -8,11 +8,11 @@ import numpy as np
 from numba.core import utils
 from scipy import sparse
 
-from jitgrad.api import values
+from jitgrad.api import again, values
 from jitgrad.backend.dispatcher import derivative, dispatcher_of
 from jitgrad.errors import ArgumentError, PatternError, ShapeError
 from jitgrad.sparse.colouring import colour
-from jitgrad.sparse.detection import Detection, copies
+from jitgrad.sparse.detection import Detection
 from jitgrad.sparse.patterns import as_pattern, symmetric, union
 from jitgrad.sparse.plan import Plan, differing, plan
 from jitgrad.sparse.sweeps import Compressed
@@ -118,7 +118,7 @@ class SparseJacobian:
             return self._evaluate(self.plan, args, kwargs, check=True)
         known = self._plan
         if known is not None:
-            spare = copies(args, kwargs)  # the function may write into its arguments, and may have to run again
+            spare = again.copies(args, kwargs)  # the function may write into its arguments, and may have to run again
             try:
                 return self._evaluate(known, args, kwargs, check=True)
             except (PatternError, ShapeError):
@@ -148,7 +148,7 @@ class SparseJacobian:
     def _evaluate(self, made: Plan, args: tuple, kwargs: dict[str, Any], check: bool) -> sparse.csr_array:
         m, n = made.pattern.shape
         both = made.colouring.mode == "both"
-        again, keywords = copies(args, kwargs) if both else (args, kwargs)
+        spare, keywords = again.copies(args, kwargs) if both else (args, kwargs)
         reverse = made.colouring.mode == "reverse"
         first = self._kernel("reverse" if reverse else "forward", made)
         probe = made.probe if check else made.probe[:0]
@@ -158,7 +158,7 @@ class SparseJacobian:
         self._compare_shapes(shape, made)
         if both:
             second = self._kernel("reverse", made)
-            data += second(made.reverse, (m, n), made.nnz, made.probe[:0], *again, **keywords)[0]
+            data += second(made.reverse, (m, n), made.nnz, made.probe[:0], *spare, **keywords)[0]
         if check:
             self._compare_products(made, data, product, reverse)
         return sparse.csr_array((data, made.pattern.indices.copy(), made.pattern.indptr.copy()), (m, n))

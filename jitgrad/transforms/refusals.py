@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from jitgrad import rules
 from jitgrad.analysis import effects, sharing
 from jitgrad.analysis.activity import Activity
@@ -42,7 +40,7 @@ def refuse(program: ir.Program, activity: Activity) -> None:
         if not isinstance(op, (ir.Call, ir.Method)):
             continue
         rule = effects.rule_of(op)
-        if isinstance(op, ir.Call) and isinstance(op.fn, np.ufunc) and len(op.args) > op.fn.nin:
+        if ir.output(op) is not None:
             reason, way_out = "its output may overlap an input", "write out[:] = ... of a copy"
         elif isinstance(rule, rules.RefusedRule):
             reason, way_out = rule.reason, rule.way_out

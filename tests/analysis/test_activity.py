@@ -1,5 +1,6 @@
 """What is varied, useful and active, and what shares memory."""
 
+import inspect
 import math
 
 import numpy as np
@@ -177,6 +178,24 @@ def test_list_elements_are_one_class():
 
     activity = Activity(read(f, F8, A1), (0,))
     assert activity.active(activity.program.params[1])
+
+
+def test_an_instance_inside_an_instance_is_one_memory():
+    inner = nb.StructRef([("k", nb.float64)])
+    outer = nb.StructRef([("inner", inner)])
+    part, whole = ir.Value("part", inner), ir.Value("whole", outer)
+    x, result = ir.Value("x", nb.float64), ir.Value("result", nb.float64)
+    other = ir.Value("other", inner)
+    body = ir.Block(
+        [
+            ir.GetAttr(part, whole, "inner"),
+            ir.SetAttr(part, "k", x),
+            ir.GetAttr(other, whole, "inner"),
+            ir.GetAttr(result, other, "k"),
+        ]
+    )
+    activity = Activity(ir.Program("f", [x, whole], body, result, inspect.signature(lambda x, whole: None)), (0,))
+    assert activity.active(whole) and activity.active(result)
 
 
 @pytest.mark.parametrize(

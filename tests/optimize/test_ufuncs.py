@@ -79,3 +79,14 @@ def test_numbers_are_left_alone():
         return clipped(x, 0.5) + np.add(x, 1.0)
 
     check_bits(f, 0.3)
+
+
+def test_an_output_of_clip():
+    def f(a, out):
+        np.clip(a, 0.0, 2.0, out)
+        np.clip(out, out[0], 1.8, out=out)
+        return out[1]
+
+    text = after(expand_ufuncs, f, A, np.zeros(4))
+    assert len(lines(text, r"^\s*out\[:\] = ")) == 2
+    check_bits(f, A, np.zeros(4), passes=(expand_ufuncs,), compiled=True)

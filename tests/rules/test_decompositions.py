@@ -6,6 +6,7 @@ The tangents are checked against the equations that define the decomposition, th
 import numpy as np
 import pytest
 
+import jitgrad
 import jitgrad.rules as rules
 from tests.rules.harness import Case, inner, noise
 
@@ -60,22 +61,37 @@ def test_eigh_of_a_complex_matrix():
     assert inner(ct, pushed) == pytest.approx(inner(case.pulls(ct)["a"], lower), rel=1e-10)
 
 
-def test_equal_eigenvalues_of_an_invariant_function_are_exact():
-    """exp(A) by eigh at A = I: the derivative is exp(1) * dA although the eigenvectors have none."""
-    rule = rules.lookup(np.linalg.eigh)
-    case = Case(rule, (np.eye(3),))
-    w, v = case.out
+@pytest.mark.parametrize("a", [np.eye(3), np.diag([1.0, 1.0, 2.0])])
+def test_vectors_of_equal_values_have_no_finite_derivative(a):
+    """Functions of the matrix have one there that cannot be told from cotangents: the product of what is 0 and inf."""
     rng = np.random.default_rng(1)
-    c = rng.normal(size=(3, 3))
-    c = c + c.T
-    # f(A) = sum(c * V diag(w**2) V^T): cotangents of w and v
-    cw = 2 * w * np.diag(v.T @ c @ v)
-    cv = 2 * c @ v * w**2
-    got = case.pulls((cw, cv))["a"]
-    got = (got + got.T) / 2
-    diagonal = np.diag(np.diag(got))
-    # d/dA tr(c A^2) = c A + A c = 2c at the identity, where the rotation has no share
-    np.testing.assert_allclose(np.diag(diagonal), 2 * np.diag(c), atol=1e-12)
+    c, d = rng.normal(size=(3, 3)), rng.normal(size=(3, 3))
+    c, d = c + c.T, d + d.T
+    for function, extra in ((np.linalg.eigh, ()), (np.linalg.svd, (1,))):
+        case = Case(rules.lookup(function), (a, *extra))
+        if function is np.linalg.eigh:  # f(A) = sum(c * V diag(w**2) V^T)
+            w, v = case.out
+            ct = 2 * w * np.diag(v.T @ c @ v), 2 * c @ v * w**2
+        else:  # f(A) = sum(c * U V^H)
+            u, s, vh = case.out
+            ct = c @ vh.T, np.zeros(3), u.T @ c
+        assert not np.all(np.isfinite(case.pulls(ct)["a"]))
+        assert not np.all(np.isfinite(case.push("a", d)[0 if function is np.linalg.svd else 1]))
+
+
+def test_values_that_are_equal_have_one():
+    a = np.diag([1.0, 1.0, 2.0])
+    case = Case(rules.lookup(np.linalg.eigh), (a,))
+    w, v = case.out
+    np.testing.assert_allclose(case.pulls((np.exp(w), np.zeros((3, 3))))["a"], np.diag(np.exp(w)), atol=1e-14)
+    # the third vector alone, which rotates with the others
+    ct = np.zeros((3, 3))
+    ct[0, 2] = 1.0
+    got = case.pulls((np.zeros(3), ct))["a"]
+    np.testing.assert_allclose(got, [[0, 0, 0], [0, 0, 0], [v[2, 2], 0, 0]], atol=1e-14)
+    u, s, vh = (case := Case(rules.lookup(np.linalg.svd), (a, 1))).out
+    np.testing.assert_allclose(case.pulls((0 * u, s, 0 * vh))["a"], a, atol=1e-14)
+    np.testing.assert_allclose(case.push("a", np.eye(3))[1], np.ones(3), atol=1e-14)
 
 
 def test_det_and_its_gradient_of_singular_matrices():
@@ -87,6 +103,31 @@ def test_det_and_its_gradient_of_singular_matrices():
             [[(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a, i, 0), j, 1)) for j in range(n)] for i in range(n)]
         )
         np.testing.assert_allclose(got, want, atol=1e-12)
+
+
+def test_svd_of_a_singular_square_matrix():
+    """The little that rounding leaves outside the span of all singular vectors is not divided by a singular value."""
+    a, d = np.array([[1.0, 2.0], [2.0, 4.0]]), np.array([[0.3, -0.2], [0.5, 0.7]])
+    case = Case(rules.lookup(np.linalg.svd), (a, 1))
+    u, s, vh = case.out
+    du, ds, dvh = case.push("a", d)
+    for q, dq in ((u, du), (vh, dvh)):
+        np.testing.assert_allclose(dq @ q.T + q @ dq.T, 0.0, atol=1e-13)
+    np.testing.assert_allclose((du * s) @ vh + (u * ds) @ vh + (u * s) @ dvh, d, atol=1e-13)
+    check_adjoint(case, np.random.default_rng(1), d, (du, ds, dvh))
+
+
+@pytest.mark.slow
+def test_second_derivatives_of_det():
+    """Of singular matrices too."""
+    expected = np.zeros((2, 2, 2, 2))
+    expected[0, 0, 1, 1] = expected[1, 1, 0, 0] = 1.0
+    expected[0, 1, 1, 0] = expected[1, 0, 0, 1] = -1.0
+    gradient = jitgrad.grad(lambda a: np.linalg.det(a))
+    forward, reverse = jitgrad.jacfwd(gradient, chunk=1), jitgrad.jacrev(gradient)
+    for a in (np.array([[1.0, 2.0], [2.0, 4.0]]), np.array([[1.0, 2.0], [3.0, 4.0]])):
+        np.testing.assert_allclose(forward(a), expected, atol=1e-13)
+        np.testing.assert_allclose(reverse(a), expected, atol=1e-13)
 
 
 def test_norm_at_zero_and_ties():

@@ -6,8 +6,7 @@ singular value decomposition" (2016). They are those of `jitgrad.rules.decomposi
 with one exception: the cotangent of `np.linalg.cholesky` is symmetric, as TensorFlow's is.
 
 Vectors that belong to equal eigenvalues or singular values are an arbitrary basis of their space and have no
-derivative. Their mutual rotation is taken as zero, which is exact for functions that do not depend on the choice of the
-basis. The same holds for the phase of complex vectors in `eigh` and `svd`.
+derivative: it is not finite unless no cotangent reaches them. The phase of complex vectors in `eigh` and `svd` is held.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.errors import UnsupportedError
+from jitgrad.tape.elementwise import namespace
 from jitgrad.tape.functions.linalg import column, of_diagonal
 from jitgrad.tape.functions.products import adjoint, as_array, conj
 from jitgrad.tape.handlers import handles
@@ -58,11 +58,13 @@ def _right_solved(b: Any, r: Any) -> Any:
     return adjoint(np.linalg.solve(r, adjoint(b)))
 
 
-def _over_gaps(w: Any) -> Any:
-    """``1 / (w[j] - w[i])``, zero for equal numbers."""
-    gap = _row(w) - column(w)
-    equal = plain(gap) == 0
-    return np.where(equal, 0.0, 1.0 / np.where(equal, 1.0, gap))
+def _over_gaps(p: Any, w: Any) -> Any:
+    """``p[i, j] / (w[j] - w[i])``: for equal numbers zero if `p` is zero, else not finite; zero on the diagonal."""
+    gap = np.where(np.eye(w.shape[-1], dtype=bool), np.inf, _row(w) - column(w))
+    return _mul0(p, 1.0 / gap)
+
+
+_mul0 = namespace()["mul0"]
 
 
 def _filled(ct: tuple, out: tuple) -> list[Any]:
@@ -129,7 +131,7 @@ def _eigh_pull(ct, out, a, UPLO="L"):
     w, v = out
     cw, cv = _filled(ct, out)
     h = adjoint(v)
-    inner = of_diagonal(cw) if ct[1] is None else _on_diagonal((h @ cv) * _over_gaps(w), cw)
+    inner = of_diagonal(cw) if ct[1] is None else _on_diagonal(_over_gaps(h @ cv, w), cw)
     return _folded(v @ inner @ h, UPLO.upper() == "L")
 
 
@@ -170,7 +172,7 @@ def _eig_pull(ct, out, a):
             cv = cv - np.where(largest, 1j * turned / np.where(largest, np.real(v), 1.0), 0.0)
         # vectors have unit norm
         cv = cv - _row(np.sum(np.real(conj(v) * cv), axis=-2)) * v
-        inner = _on_diagonal((h @ cv) * conj(_over_gaps(w)), cw)
+        inner = _on_diagonal(_over_gaps(h @ cv, conj(w)), cw)
     return np.linalg.solve(h, inner @ h)
 
 
@@ -217,7 +219,9 @@ def _svd_pull(ct, out, a, full_matrices=True):
     if vh.shape[-2] > k:
         cv = cv - adjoint(vh[..., k:, :]) @ (full_v[..., k:, :] @ vk)
     pu, pv = adjoint(uk) @ cu, adjoint(vk) @ cv
-    core = _over_gaps(s * s) * ((pu - adjoint(pu)) * _row(s) + column(s) * (pv - adjoint(pv)))
+    # Term by term: they may cancel, where the quotient has a limit for equal values that is not zero.
+    turns = [_over_gaps(p, s * s) - _over_gaps(adjoint(p), s * s) for p in (pu, pv)]
+    core = turns[0] * _row(s) + column(s) * turns[1]
     if a.dtype.kind == "c":  # the phase, taken by u
         cs = cs + 1j * _divided(_row(np.imag(_diagonal(pu))), s)[..., 0, :]
     core = _on_diagonal(core, cs)

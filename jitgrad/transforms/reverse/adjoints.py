@@ -15,6 +15,7 @@ from jitgrad.analysis import carried
 from jitgrad.analysis.memory import viewed
 from jitgrad.analysis.scopes import Scope
 from jitgrad.program import ir
+from jitgrad.runtime.lists import add_items
 from jitgrad.runtime.sums import accumulate
 from jitgrad.transforms.reverse import arrays, lists
 from jitgrad.transforms.reverse.leaves import Leaf, is_array, origin
@@ -95,6 +96,8 @@ class Adjoints:
         """
         sweep = self._sweep
         self._equal.pop(name, None)
+        if lists.is_list(leaf.type):
+            return f"{sweep.writer.use(add_items, 'add_items')}({name}, {text})"
         around = sweep.scope.loop is not sweep.scopes.home[leaf.value].loop or isinstance(sweep.scope.owner, ir.Map)
         if around and isinstance(leaf.type, types.Float):
             return f"{name} = {sweep.writer.use(accumulate, 'accumulate')}({name}, {text})"

@@ -50,6 +50,8 @@ def pullback(sweep: Sweep, op: ir.Op) -> None:
         return
     rule = rule_of(op)
     match rule:
+        case rules.ScalarRule() if isinstance(op, ir.Binary) and lists.is_list(result.type):
+            lists.combined(sweep, op)
         case rules.ScalarRule():
             scalar(sweep, op, rule)
         case rules.ArrayRule():
@@ -285,11 +287,12 @@ def _choose_item(sweep: Sweep, op: ir.GetItem) -> None:
         )  # fmt: skip
     size, index = len(op.base.type), sweep.index(op.index)
     paths = [leaf.path for leaf in leaves(op.result) if sweep.adjoints.is_set(op.result, leaf.path)]
-    for k in range(size):
-        for path in paths:
-            sweep.adjoints.start(op.base, (k, *path))
-    for k in range(size):
+    # the items of a tuple may differ in what is differentiated: (2.0, x)
+    active = [(k, p) for k in range(size) for p in paths if sweep.active(sweep.adjoints.leaf(op.base, (k, *p)))]
+    for k, path in active:
+        sweep.adjoints.start(op.base, (k, *path))
+    for k in sorted({k for k, _ in active}):
         with sweep.writer.indented(f"if {index} == {k} or {index} == {k - size}:"):
-            for path in paths:
+            for path in (p for j, p in active if j == k):
                 ct = sweep.adjoints.name(op.result, path)
                 sweep.writer.line(f"{sweep.adjoints.name(op.base, (k, *path))} += {ct}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from jitgrad.analysis import carried
 from jitgrad.program import ir
-from jitgrad.transforms.reverse import order, parallel
+from jitgrad.transforms.reverse import lists, order, parallel
 from jitgrad.transforms.reverse.forward import ForwardSweep
 from jitgrad.transforms.reverse.leaves import Leaf, is_array, leaves
 
@@ -47,6 +47,8 @@ def branch(sweep: Sweep, op: ir.If) -> None:
                 if sweep.scopes.home.get(yields[k]) is sweep.scope and sweep.memory.view_of(yields[k]) is None:
                     sweep.adjoints.rename(yields[k], sweep.adjoints.name(op.outs[k]))
             for k, leaf in moved:
+                if lists.is_list(leaf.type):
+                    lists.follow(sweep, op, k, arm, yields[k])
                 sweep.adjoints.add(yields[k], sweep.adjoints.name(op.outs[k], leaf.path), leaf.path, fresh=True)
             sweep.block(arm)
         if header == "else:" and text.empty:
@@ -99,6 +101,8 @@ def loop(sweep: Sweep, op: ir.Loop) -> None:
                     "copy the array where it gets its second name",
                 )  # fmt: skip
             buffers.add(k)
+        if lists.is_list(leaf.type):
+            lists.follow(sweep, op, k, op.body, op.yields[k])
         adjoints.start(op.outs[k], leaf.path)
     trips = sweep.saved.trips(op)
     index = writer.name(op.index)

@@ -6,6 +6,7 @@ length that the list had, so that negative indices mean the same in both.
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 from numba.core import types
@@ -49,6 +50,33 @@ def zeros(sweep: Sweep, value: ir.Value) -> str:
     if isinstance(value.type, types.ListType):
         name = f"typed_{name}"
     return f"{sweep.writer.use(getattr(runtime, name), name)}({sweep.writer.name(value)}{zero})"
+
+
+def follow(sweep: Sweep, op: ir.If | ir.Loop, k: int, block: ir.Block, yielded: ir.Value) -> None:
+    """Refuse to let a name follow a list that changes in place, unless the list is made where it is yielded.
+
+    Two names of one list share an adjoint list, which only a new list can be handed.
+    """
+    leaf = sweep.adjoints.leaf(yielded)
+    taken = [other for j, other in enumerate(_yields(op, block)) if j != k and sweep.adjoints.leaf(other) == leaf]
+    home = sweep.scopes.home.get(leaf.value)
+    last = sweep.scopes.order[op] if isinstance(op, ir.Loop) else sweep.scopes.end[op]
+    around = sweep.scopes.loops(sweep.scopes.at[op])
+    changes = any(
+        sweep.scopes.order[store] > last or set(around) & set(sweep.scopes.loops(sweep.scopes.at[store]))
+        for store in sweep.memory.stores_of(op.outs[k])
+    )
+    if changes and (home is not sweep.scopes.of[block] or taken):
+        raise sweep.fail(
+            op, f"the list {op.outs[k].name} is changed in place and may be a list that has another name",
+            "make a new list there, as by a list comprehension",
+        )  # fmt: skip
+
+
+def _yields(op: ir.If | ir.Loop, block: ir.Block) -> list[ir.Value]:
+    if isinstance(op, ir.Loop):
+        return op.yields
+    return op.then_yields if block is op.then else op.else_yields
 
 
 def load(sweep: Sweep, op: ir.GetItem) -> None:
@@ -116,6 +144,23 @@ def method(sweep: Sweep, op: ir.Method) -> None:
                 sweep.writer.line(f"{target}[{k}] += {buffer}.pop()", op.loc)
         case _:
             raise sweep.fail(op, f"`{op.name}` on the list {op.obj.name} is differentiated", "use an array")
+
+
+def combined(sweep: Sweep, op: ir.Binary) -> None:
+    """``items + others`` and ``items * n``."""
+    ct, k = sweep.adjoints.take(op.result), sweep.writer.fresh("k")
+    for at, value in enumerate(op.operands):
+        if not sweep.is_active(value):
+            continue
+        _of_numbers_or_arrays(sweep, op, value)
+        buffer = sweep.adjoints.start(value)
+        if op.fn is operator.mul:
+            with sweep.writer.indented(f"for {k} in range(len({ct})):"):
+                sweep.writer.line(f"{buffer}[{k} % len({buffer})] += {ct}[{k}]", op.loc)
+            continue
+        start = "" if at == 0 else f"len({ct}) - len({buffer}) + "
+        with sweep.writer.indented(f"for {k} in range(len({buffer})):"):
+            sweep.writer.line(f"{buffer}[{k}] += {ct}[{start}{k}]", op.loc)
 
 
 def from_array(sweep: Sweep, op: ir.Op, value: ir.Value, ct: str) -> None:

@@ -15,6 +15,7 @@ from numba.core import types
 
 from jitgrad import rules
 from jitgrad.analysis.activity import Activity
+from jitgrad.analysis.activity import leaves as cells
 from jitgrad.analysis.extents import Extents
 from jitgrad.analysis.memory import Memory, viewed, written_values
 from jitgrad.analysis.scopes import Scope, Scopes
@@ -101,7 +102,9 @@ class Sweep:
         tree = self.activity.tree(leaf.value)
         for k in leaf.path:
             tree = tree[k] if isinstance(tree, tuple) else None
-        return tree is not None and not isinstance(tree, tuple) and self.activity.active_cell(tree)
+        if tree is None or isinstance(tree, tuple):
+            return False
+        return any(map(self.activity.active_cell, cells(tree)))  # of a list: its items too
 
     def written(self, leaf: Leaf) -> bool:
         """Whether anything writes into the memory of an array leaf."""

@@ -36,6 +36,35 @@ def optional_none(x):
     return y * 3.0
 
 
+CAPTURED = np.array([1.0, 2.0, 4.0])
+
+
+@cases(some(3), True)
+@cases(some(3), False)
+def of_a_captured_array(x, flag):
+    picked = CAPTURED if flag else x
+    return np.sum(CAPTURED * x * x) * np.sum(picked * x)
+
+
+@cases(0.7, 0)
+@cases(0.7, 1)
+def picked_from_tuples_with_constants(x, i):
+    t = ((x, x * x), (2.0, x))
+    return t[i][0] * t[i][1]
+
+
+@cases(some(3))
+def finite_and_conjugate(x):
+    y = x.conj() * 1.0
+    y[1] = np.nan
+    return np.sum(np.nan_to_num(y) * x.conjugate() * np.nan_to_num(x))
+
+
+@cases(some(3))
+def clipped_by_name(x):
+    return np.sum(np.clip(x, a_max=0.9, a_min=-0.5) * x.clip(-0.2, 2.0) * np.sinc(x))
+
+
 @cases(some(6).reshape(2, 3), some(3))
 def many_functions(m, v):
     w = np.dot(m, v)

@@ -146,6 +146,36 @@ def list_of_an_array(c, x):
     return l[0] * l[1] * l[2]
 
 
+@cases(some(4))
+def sums_and_multiples(x):
+    l = [x[0], x[1] * x[2]]
+    m = l + l + [1.0, 2.0] + [x[3]] * 2
+    return m[0] * m[3] * m[4] * m[6] * m[7] * l[1]
+
+
+@cases(some(4), True)
+@cases(some(4), False)
+def picked_by_a_branch(x, flag):
+    l = [x[0], x[1]]
+    m = l if flag else [v * v for v in x]
+    s = 0.0
+    for v in m:
+        s += v * v
+    return s * l[0]
+
+
+@cases(some(4), True)
+@cases(some(4), False)
+def made_in_a_branch_and_changed(x, flag):
+    if flag:
+        l = [x[0], x[1]]
+    else:
+        l = [v * v for v in x]
+    l[0] = l[1] * x[0]
+    l.append(x[2])
+    return l[0] * l[1] * l[-1]
+
+
 @cases.each
 def test_against_differences(case):
     case.check()
@@ -184,7 +214,14 @@ def test_what_is_not_followed_is_refused():
         items[0][0] = x[1]
         return np.sum(items[0] * items[1])
 
+    def picked_and_changed(x):
+        l = [x[0], x[1]]
+        m = l if x[2] > 0.0 else [x[2], x[3]]
+        m[0] *= x[1]
+        return l[0] * m[1]
+
     for function, args in (
+        (picked_and_changed, (some(4),)),
         (pairs, (0.7,)),
         (nested, (0.7,)),
         (split_and_written, (some(3),)),

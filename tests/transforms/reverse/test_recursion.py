@@ -41,8 +41,15 @@ def tree(x, a, n):
 
 
 @njit
+def product(items, n):
+    if n == 0:
+        return items[0]
+    return items[n] * product(items, n - 1)
+
+
+@njit
 def every_kind(a, x):
-    s = power(x, 4) * x + chain(a, 0) + np.sum(squared(a * 1.0, 2))
+    s = power(x, 4) * x + chain(a, 0) + product([v * v for v in a], 3) + np.sum(squared(a * 1.0, 2))
     for i in range(3):
         s = tree(s, a, i) * a[0]
     return s
@@ -115,3 +122,26 @@ def writes_into_what_it_got(a, n):
 def test_a_result_that_is_a_part_of_the_argument_is_not_written():
     with pytest.raises(UnsupportedError, match="may be a part of its argument, and is written in place"):
         jitgrad.grad(writes_into_what_it_got)(some(4), 2)
+
+
+@njit
+def grown(x, i, product):
+    if i == x.size:
+        return product
+    return grown(x, i + 1, product + x[i] * product)
+
+
+@njit
+def grown_from_the_first(x):
+    return grown(x, 0, x[0])
+
+
+def test_the_second_derivative_comes_before_the_first():
+    """Reading the gradient compiles the recursive callee too: for each type of its arguments with the same flags."""
+    x = np.array([0.5, 2.0, -3.0])
+    expected = np.zeros((3, 3))  # of x0 (1 + x0) (1 + x1) (1 + x2)
+    expected[0, 0] = 2.0 * (1.0 + x[1]) * (1.0 + x[2])
+    expected[0, 1] = expected[1, 0] = (1.0 + 2.0 * x[0]) * (1.0 + x[2])
+    expected[0, 2] = expected[2, 0] = (1.0 + 2.0 * x[0]) * (1.0 + x[1])
+    expected[1, 2] = expected[2, 1] = x[0] + x[0] ** 2
+    np.testing.assert_allclose(jitgrad.jacrev(jitgrad.grad(grown_from_the_first))(x), expected, rtol=1e-14)

@@ -202,3 +202,13 @@ def tie_of_two(x, y):
 @njit
 def abs_at_the_kink(x):
     return abs(x) + x * x
+
+
+CAPTURED = A([1.0, 2.0, 4.0])
+
+
+@program(lambda: (A([0.5, -1.0, 2.0]), True), expected=(A([1.0, 4.0, 16.0]),))
+@njit
+def a_captured_array_or_the_argument(x, flag):
+    picked = CAPTURED if flag else x
+    return np.sum(picked * picked * x)

@@ -70,6 +70,7 @@ class _Fuser:
                 op = ir.Call(op.result, METHODS[op.name], [op.obj, *op.args], dict(op.kwargs), loc=op.loc)
             if isinstance(op, ir.Call) and op.fn is np.clip:
                 _by_position(op)
+                _with_bounds(op)
             if _is_elementwise(op) and any(_is_single(v.type) for v in op.operands):
                 ops += self._of_singles(op)
             else:
@@ -164,6 +165,14 @@ def _by_position(op: ir.Call) -> None:
     names = list(inspect.signature(op.fn).parameters)[len(op.args) : len(op.args) + len(op.kwargs)]
     if set(names) == set(op.kwargs):
         op.args, op.kwargs = [*op.args, *(op.kwargs[name] for name in names)], {}
+
+
+def _with_bounds(op: ir.Call) -> None:
+    """``np.clip(x, None, b)`` as ``np.clip(x, -inf, b)``, and so for the other bound."""
+    if _is_array(op.result.type) and isinstance(op.result.type.dtype, types.Float):
+        for k, bound in ((1, -np.inf), (2, np.inf)):
+            if len(op.args) == 3 and isinstance(op.args[k].type, types.NoneType):
+                op.args[k] = ir.Literal("t", op.result.type.dtype, bound)
 
 
 def _is_elementwise(op: ir.Op) -> bool:

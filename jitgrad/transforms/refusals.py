@@ -41,7 +41,7 @@ def refuse(program: ir.Program, activity: Activity) -> None:
             continue
         rule = effects.rule_of(op)
         if ir.output(op) is not None:
-            reason, way_out = "its output may overlap an input", "write out[:] = ... of a copy"
+            reason, way_out = "it writes its result into an argument", "write out[:] = ... (of a copy, if they overlap)"
         elif isinstance(rule, rules.RefusedRule):
             reason, way_out = rule.reason, rule.way_out
         elif isinstance(rule, rules.ZeroRule) and rule.active_reason:

@@ -62,7 +62,7 @@ def finite_and_conjugate(x):
 
 @cases(some(3))
 def clipped_by_name(x):
-    return np.sum(np.clip(x, a_max=0.9, a_min=-0.5) * x.clip(-0.2, 2.0) * np.sinc(x))
+    return np.sum(np.clip(x, a_max=0.9, a_min=-0.5) * x.clip(-0.2, 2.0) * np.sinc(x) * np.clip(x[::-1], None, x))
 
 
 @cases(some(6).reshape(2, 3), some(3))

@@ -160,6 +160,11 @@ def _lengths(reader: StatementReader, array: ir.Value) -> list[ir.Value]:
     return reader.tuple_items(shape)
 
 
+def position(reader: StatementReader, array: ir.Value, number: ir.Value) -> list[ir.Value]:
+    """The index of an element of an array from its number, in C order."""
+    return _every_index(reader, _lengths(reader, array))[1](number)
+
+
 def _element(reader: StatementReader, array: ir.Value, position: list[ir.Value], type_: types.Type) -> ir.Value:
     return reader.emit(ir.GetItem(reader.new(type_), array, tuple(position)))
 

@@ -177,12 +177,11 @@ class StatementReader:
                 if value is not None:
                     self.assign(item.target.name, value)
             case numba_ir.SetItem():
-                base = read(item.target)
-                self.emit(ir.SetItem(base, self.index(base, read(item.index)), read(item.value)))
+                place = self._place(read(item.target), read(item.index))
+                self.emit(ir.SetItem(*place, read(item.value)))
             case numba_ir.StaticSetItem():
-                base = read(item.target)
-                index = self._constant_index(item.index, item.index_var)
-                self.emit(ir.SetItem(base, self.index(base, index), read(item.value)))
+                place = self._place(read(item.target), self._constant_index(item.index, item.index_var))
+                self.emit(ir.SetItem(*place, read(item.value)))
             case numba_ir.StoreMap():
                 self.emit(ir.SetItem(read(item.dct), (read(item.key),), read(item.value)))
             case numba_ir.SetAttr():
@@ -354,7 +353,15 @@ class StatementReader:
                 return self.cast(built.items[at], type_)
             if isinstance(base, ir.Literal):
                 return literal(base.value[at], type_)
-        return self.emit(ir.GetItem(self.new(type_), base, self.index(base, index)))
+        return self.emit(ir.GetItem(self.new(type_), *self._place(base, index)))
+
+    def _place(self, base: ir.Value, index: ir.Value) -> tuple[ir.Value, tuple[ir.IndexItem, ...]]:
+        """What ``base[index]`` is an element of, and where; ``array.flat[k]`` is one of the array."""
+        made = self.producers.get(base)
+        if isinstance(base.type, types.NumpyFlatType) and isinstance(made, ir.GetAttr):
+            if isinstance(index.type, types.Integer):
+                return made.base, tuple(self.position(made.base, index))
+        return base, self.index(base, index)
 
     def _item_of_type(self, base: ir.Value, index: ir.Value, type_: types.Type) -> ir.Value:
         """The item at `index` of a tuple of several types, where it is known to have this type (`literal_unroll`)."""
@@ -448,6 +455,9 @@ class StatementReader:
         return None
 
     def iteration(self, iterable: ir.Value) -> Any:
+        raise NotImplementedError
+
+    def position(self, array: ir.Value, number: ir.Value) -> list[ir.Value]:
         raise NotImplementedError
 
 

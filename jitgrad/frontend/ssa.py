@@ -61,6 +61,9 @@ class FunctionBuilder(StatementReader):
     def iteration(self, iterable: ir.Value) -> iterators.Iteration:
         return iterators.iteration(self, iterable)
 
+    def position(self, array: ir.Value, number: ir.Value) -> list[ir.Value]:
+        return iterators.position(self, array, number)
+
     def suite(self, items: list) -> bool:
         """Read a suite; returns whether control can reach its end."""
         for item in items:

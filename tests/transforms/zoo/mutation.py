@@ -310,6 +310,16 @@ def transposed_view_written(m):
     return np.sum(m * m)
 
 
+@program(lambda: (some(6).reshape(3, 2).T, 0.7), wrt=(0, 1))
+@njit
+def elements_by_number_written(m, c):
+    flat = m.flat
+    for k in range(m.size):
+        flat[k] = m.flat[k] * c + k * flat[0]
+    m.flat[3] += m[0, 1] * c
+    return np.sum(m * m) + np.cov(m[0])
+
+
 @program(lambda: (some(6).reshape(2, 3), 0.3))
 @njit
 def flattened_view_written(m, c):

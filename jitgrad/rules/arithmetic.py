@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numba.core import types as nbtypes
 
-from jitgrad.rules.registry import Regular, Rule, ScalarRule, ZeroRule, register
+from jitgrad.rules.registry import Factor, Regular, Rule, ScalarRule, ZeroRule, register
 from jitgrad.runtime import kernels
 from jitgrad.runtime.sums import accumulate
 
@@ -144,11 +144,11 @@ binary(
     points=((2.0, 3.5), (0.5, -1.5)),
     edges={(0.0, 1.5): (0.0, 0.0)},
 )
-binary(kernels.mul0, dx="y", dy="x", singular=True, points=((2.0, 3.0),), edges={(0.0, 3.0): (3.0, 0.0)})
+binary(kernels.mul0, dx="y", dy=Factor("x"), singular=True, points=((2.0, 3.0),), edges={(0.0, 3.0): (3.0, 0.0)})
 binary(
     kernels.div0,
     dx="1.0 / y",
-    dy="-div0(out, y)",
+    dy=Factor("-div0(out, y)"),
     singular=True,
     points=((2.0, 3.0),),
     edges={(0.0, 0.0): (inf, 0.0), (0.0, 2.0): (0.5, 0.0)},
@@ -323,6 +323,7 @@ _WHERE = ScalarRule(
     value="x if c else y",
     push=(None, "dot if c else 0.0", "0.0 if c else dot"),
     pull=(None, "ct if c else 0.0", "0.0 if c else ct"),
+    select=True,
     points=((True, 2.0, 3.0), (False, 2.0, 3.0)),
     note="with one argument a shape query: see `np.nonzero`",
 )
@@ -333,6 +334,7 @@ scalar(
     params=("x", "copy", "nan", "posinf", "neginf"),
     push=("dot if np.isfinite(x) else 0.0", None, None, None, None),
     pull=("ct if np.isfinite(x) else 0.0", None, None, None, None),
+    select=True,
     points=((2.0,), (-3.0,)),
     note="elements that are replaced have slope zero, and the replacements are constants",
 )

@@ -42,9 +42,22 @@ unary(
     edges={(0.0,): (inf,)},
     reference="sign(x) * cbrt(abs(x))",
 )
-unary(math.exp, np.exp, cmath.exp, partial="out", reference="exp(x)")
-unary(np.exp2, *([math.exp2] if hasattr(math, "exp2") else []), partial=f"{LN2!r} * out", reference="2 ** x")
-unary(math.expm1, np.expm1, partial="out + 1.0", reference="expm1(x)", note="absolute precision for large negative x")
+unary(math.exp, np.exp, cmath.exp, partial="out", reference="exp(x)", overflows=True)
+unary(
+    np.exp2,
+    *([math.exp2] if hasattr(math, "exp2") else []),
+    partial=f"{LN2!r} * out",
+    reference="2 ** x",
+    overflows=True,
+)
+unary(
+    math.expm1,
+    np.expm1,
+    partial="out + 1.0",
+    reference="expm1(x)",
+    overflows=True,
+    note="absolute precision for large negative x",
+)
 unary(math.log, np.log, partial="1.0 / x", singular=True, points=POSITIVE, edges={(0.0,): (inf,)}, reference="log(x)")
 _CLOG = ScalarRule(functions=(cmath.log,), partials=("1.0 / x",), singular=True, points=((1.0 + 2.0j,), (-1.0 - 2.0j,)))
 _CLOG_BASE = replace(
@@ -165,8 +178,8 @@ binary(
     edges={(0.0, 0.0): (0.0, 0.0)},
     note="slope 0 at the origin",
 )
-unary(math.sinh, np.sinh, cmath.sinh, partial="np.cosh(x)", reference="sinh(x)")
-unary(math.cosh, np.cosh, cmath.cosh, partial="np.sinh(x)", reference="cosh(x)")
+unary(math.sinh, np.sinh, cmath.sinh, partial="np.cosh(x)", reference="sinh(x)", overflows=True)
+unary(math.cosh, np.cosh, cmath.cosh, partial="np.sinh(x)", reference="cosh(x)", overflows=True)
 unary(
     math.tanh,
     np.tanh,

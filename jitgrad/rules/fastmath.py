@@ -7,8 +7,14 @@ from jitgrad.rules.arithmetic import LINE, binary, inf, nan, unary
 from jitgrad.rules.elementwise import POSITIVE
 from jitgrad.rules.special import TWO_OVER_SQRT_PI
 
-unary(fastmath.exp, partial="out", reference="exp(x)")
-unary(fastmath.expm1, partial="out + 1.0", reference="expm1(x)", note="absolute precision for large negative x")
+unary(fastmath.exp, partial="out", reference="exp(x)", overflows=True)
+unary(
+    fastmath.expm1,
+    partial="out + 1.0",
+    reference="expm1(x)",
+    overflows=True,
+    note="absolute precision for large negative x",
+)
 unary(fastmath.log, partial="1.0 / x", singular=True, points=POSITIVE, edges={(0.0,): (inf,)}, reference="log(x)")
 unary(
     fastmath.log1p,

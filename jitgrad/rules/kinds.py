@@ -57,6 +57,10 @@ class Regular(str):
     """The text of a partial that is finite wherever its operands are, in a row that is else singular."""
 
 
+class Factor(str):
+    """The text of a partial that leaves out, where it is zero, even what is infinite (`ScalarRule.select`)."""
+
+
 @dataclass(frozen=True)
 class Default:
     """The default value of a parameter that the call does not pass."""
@@ -220,6 +224,9 @@ class ScalarRule(Rule):
     select : bool
         A partial of zero says that the operand was not selected, so that the product must be zero
         whatever the tangent or cotangent is (untaken side of ``where``, ``max``, ``clip``).
+    overflows : bool
+        The function is infinite for moderate operands, as is its partial (``exp``): where its result is not selected
+        after all, the product is as if the row were singular.
     push, pull : tuple of (str or None), optional
         For functions that are not complex differentiable: the contribution of each operand to the
         tangent as an expression over ``dot`` (that operand's tangent), and to its cotangent over
@@ -250,6 +257,7 @@ class ScalarRule(Rule):
     partials: tuple[str | None, ...] = ()
     singular: bool = False
     select: bool = False
+    overflows: bool = False
     push: tuple[str | None, ...] | None = None
     pull: tuple[str | None, ...] | None = None
     complex: ScalarRule | None = None
@@ -370,9 +378,8 @@ class ScalarRule(Rule):
         single = _is_single(types[-1])
         if self.push is not None:
             return fill(self.push[i] or "0.0", {**(names or {}), "dot": dot}, single)
-        regular = isinstance(self._text(i, literals or {}), Regular)
         partial = self.partial(i, names, single=single, literals=literals) or "0.0"
-        return self._product(dot, partial, regular)
+        return self._product(dot, partial, self._text(i, literals or {}))
 
     def pull_text(
         self,
@@ -381,10 +388,12 @@ class ScalarRule(Rule):
         types: Sequence[Any],
         names: Mapping[str, str] | None = None,
         literals: Mapping[str, Any] | None = None,
+        discarded: bool = False,
     ) -> str | None:
         """What the cotangent `ct` of the result adds to one operand's cotangent.
 
-        Conjugates complex partials and takes the real part for a real operand of a complex result.
+        Conjugates complex partials and takes the real part for a real operand of a complex result. `discarded`: the
+        cotangent may be zero where the partial is not finite, because of one of its operands.
         """
         i = self._index(param)
         if not self.differentiable(i):
@@ -396,19 +405,20 @@ class ScalarRule(Rule):
         is_complex = any(_is_complex(t) for t in types)
         if is_complex and not _is_number(partial):
             partial = f"np.conj({partial})"
-        text = self._product(ct, partial, isinstance(self._text(i, literals or {}), Regular))
+        text = self._product(ct, partial, self._text(i, literals or {}), discarded and not _is_number(partial))
         if _is_complex(types[-1]) and not _is_complex(types[i]):
             text = f"np.real({text})"
         return text
 
-    def _product(self, g: str, partial: str, regular: bool) -> str:
+    def _product(self, g: str, partial: str, row: str, discarded: bool = False) -> str:
+        """`g` times a partial, whose text in the row says when it may be infinite."""
         if partial in ("1.0", "np.float32(1.0)"):
             return g
         if partial in ("-1.0", "-np.float32(1.0)"):
             return fill("-g", {"g": g})
-        if self.select:
+        if self.select or isinstance(row, Factor):
             return f"mul0({partial}, {g})"
-        if self.singular and not regular:
+        if discarded or (self.singular and not isinstance(row, Regular)):
             quotient = re.fullmatch(r"1\.0 / (\w+)", partial)
             return f"div0({g}, {quotient[1]})" if quotient else f"mul0({g}, {partial})"
         return fill("g * p", {"g": g, "p": partial})

@@ -22,8 +22,11 @@ from numba.core import types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher, OmittedArg
 from numba.core.typing.typeof import Purpose, typeof, typeof_impl
+from numba.experimental.jitclass import _box
 from numba.np.numpy_support import as_dtype
+from numba.typed import Dict, List
 
+from jitgrad.api import values
 from jitgrad.backend.dispatcher import Derivative, derivative
 from jitgrad.backend.engine import Reverse, read
 from jitgrad.errors import ArgumentError, UnsupportedError
@@ -164,6 +167,25 @@ def _prepared(array: Any) -> Any:
     return array[()] if array.ndim == 0 else array if array.flags.carray else np.array(array, order="C")
 
 
+def _snapshot(leaf: Any) -> Any:
+    """Data of the caller's as it is now: he may change it before it is differentiated."""
+    if isinstance(leaf, List):
+        return values.copies((leaf,))[0]
+    if isinstance(leaf, Dict) and isinstance(leaf._numba_type_.value_type, types.Array):
+        made = leaf.copy()
+        for key, array in leaf.items():
+            made[key] = array.copy()
+        return made
+    return leaf.copy() if isinstance(leaf, (Dict, set, np.void)) else leaf
+
+
+def _state(leaf: Any) -> bytes:
+    """What a jitclass instance holds in its fields, instances and arrays among them."""
+    if isinstance(leaf, _box.Box):
+        return b"".join(_state(getattr(leaf, name)) for name in leaf._numba_type_.struct)
+    return np.asarray(leaf).tobytes() if isinstance(leaf, (np.ndarray, np.generic)) else repr(leaf).encode()
+
+
 def _with_tensors(result: Any, tensors: Iterator[Any]) -> Any:
     leaves = [next(tensors) if isinstance(leaf, _Slot) else leaf for leaf in _leaves(result)]
     return _filled(result, iter(leaves))
@@ -183,9 +205,11 @@ class CompiledCall(Primitive):
         Whether a tape that listens knows one of them.
     result : structure
         The result once the function has run, with a `_Slot` in place of each number and array.
+    states : dict of int to bytes
+        For leaves that cannot be copied, what they held when the function had run.
     """
 
-    __slots__ = ("__weakref__", "arguments", "dispatcher", "result", "tracked", "values")
+    __slots__ = ("__weakref__", "arguments", "dispatcher", "result", "states", "tracked", "values")
 
     def __init__(self, dispatcher: Dispatcher, arguments: tuple, leaves: Sequence[Any]):
         self.name = "PartitionedCall"
@@ -196,6 +220,11 @@ class CompiledCall(Primitive):
         self.values = {k for k, leaf in enumerate(leaves) if isinstance(leaf, Tensor)}
         self.tracked = bool(heard_by([leaves[k] for k in self.values]))
         self.result: Any = None
+        self.states: dict[int, bytes] = {}
+
+    def record(self, recordings, args, kwargs, out):
+        self.states = {k: _state(leaf) for k, leaf in enumerate(args) if isinstance(leaf, _box.Box)}
+        return super().record(recordings, tuple(map(_snapshot, args)), kwargs, out)
 
     def function(self, *leaves: Any) -> Any:  # type: ignore[override]  # a slot in the base class
         """Run the function; its numbers and arrays, as one array or a tuple of them."""
@@ -249,6 +278,13 @@ class CompiledCall(Primitive):
         wrt = tuple(sorted({places[k] for k in wanted if args[k].dtype.kind in "fc"}))
         if not wrt:
             return [None] * len(wanted)
+        for k, state in self.states.items():
+            if _state(args[k]) != state:
+                raise UnsupportedError(
+                    f"{self.dispatcher.__name__} was called with the jitclass instance {self._name_of(k)}, which has "
+                    f"changed since, so that its derivative is lost; differentiate before you change it, or make a new "
+                    f"instance"
+                )
         self._refuse_writes(self._as_given([plain(a) for a in args]))
         cts, outs = (ct, out) if type(out) is tuple else ((ct,), (out,))
         seeds = [np.zeros(o.shape, o.dtype) if c is None else c for c, o in zip(cts, outs, strict=True)]

@@ -50,6 +50,9 @@ class _UserGradient(Primitive):
 
 
 def _value(gradient: Any) -> Any:
+    """What a user's function gave as a gradient; an array is copied, as it may be written again the next time."""
+    if isinstance(gradient, np.ndarray):
+        return np.array(gradient)
     return gradient.read_value() if isinstance(gradient, Variable) else gradient
 
 

@@ -51,6 +51,11 @@ class Elementwise(Primitive):
             made.partition("->")[2] in "FDG" for made in function.types if not {*"FDG"}.isdisjoint(made)
         )
 
+    def record(self, recordings, args, kwargs, out):
+        if any(type(a) is list or type(a) is tuple for a in args):
+            args = [np.array(a) if isinstance(a, (list, tuple)) else a for a in args]  # for the rules, numbers
+        return super().record(recordings, args, kwargs, out)
+
     def cotangents(self, wanted, ct, out, args, kwargs):
         if self._closed and out.dtype.kind == "f":
             joint = self._reals.get(wanted)

@@ -248,13 +248,13 @@ class GradientTape:
         ShapeError
             For an output gradient of another shape than its target.
         """
+        rule = unconnected(unconnected_gradients)
         current = self._recording
         if current is not None and current.state is not None and output_gradients is None and not self._is_recording:
             known = again(current, target, sources)
             if known is not None:
                 self._finish("gradient")
                 return known if type(sources) is list else known[0]
-        rule = unconnected(unconnected_gradients)
         targets, wanted = values_of("target", target), values_of("sources", sources)
         seeds = seeds_of(target, targets, output_gradients)
         call = (target, sources) if output_gradients is None else None

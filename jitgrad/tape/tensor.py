@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from jitgrad.errors import ArgumentError, ShapeError
+from jitgrad.tape.float_errors import may_raise
 from jitgrad.tape.handlers import HANDLERS
 from jitgrad.tape.notices import warn_detached
 from jitgrad.tape.operators import Operators
@@ -355,13 +357,12 @@ class Variable(Value):
         return self
 
     def _combined(self, ufunc: np.ufunc, delta: Any) -> np.ndarray:
-        delta, own = _plain(delta), self._array
+        delta, own, out = _plain(delta), self._array, None
         if type(delta) is np.ndarray and delta.shape == own.shape and delta.dtype is own.dtype:
-            # Where but this variable and its node nobody holds it, nobody sees that it is written.
-            if sys.getrefcount(own) == ONE_NAME + 2 and own.flags.owndata:
-                return ufunc(own, delta, own)
+            if own.size >= LARGE and sys.getrefcount(own) == ONE_NAME + 2 and own.flags.owndata and _is_unseen():
+                out = own
         try:
-            combined = ufunc(own, delta)
+            combined = ufunc(own, delta, out)
         except (TypeError, ValueError) as error:
             raise ArgumentError(
                 f"cannot {ufunc.__name__} {delta!r} and {self._name}, whose shape is {self.shape} ({error})"
@@ -388,6 +389,15 @@ class Variable(Value):
 
 
 LEAVES |= {Tensor, Variable}
+
+LARGE = 4096
+"""Variables of so many elements are updated in place, where but the variable and its node nobody holds the array."""
+
+
+def _is_unseen() -> bool:
+    """Whether nobody could see an array that only variables hold while it is written, or half of it after an error."""
+    # NumPy lets other threads run meanwhile, and has written before it raises
+    return threading.active_count() == 1 and not may_raise()
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,9 @@ import weakref
 import numba
 import numpy as np
 import pytest
-from numba import njit
+from numba import float64, njit
+from numba.experimental import jitclass
+from numba.typed import Dict, List
 
 import jitgrad as jg
 from jitgrad.errors import ArgumentError, UnsupportedError
@@ -506,3 +508,59 @@ def test_threads():
         worker.join()
     for k in range(4):
         np.testing.assert_allclose(results[k], [3.0 * k * k, 12.0])
+
+
+# ----- data that is changed between the call and its derivative ---------------------------------------
+def dictionary(value):
+    made = Dict()
+    made[0] = value
+    return made
+
+
+@pytest.mark.parametrize(
+    ("data", "factor"),
+    [
+        (np.array([3.0]), lambda d: d[0]),
+        ([3.0], lambda d: d[0]),
+        (List([3.0]), lambda d: d[0]),
+        (List([np.array([3.0])]), lambda d: d[0][0]),
+        (dictionary(3.0), lambda d: d[0]),
+        (dictionary(np.array([3.0])), lambda d: d[0][0]),
+        (np.array([(3.0,)], [("f", float)])[0], lambda d: d.f),
+    ],
+    ids=["array", "list", "typed_list", "list_of_arrays", "dictionary", "dictionary_of_arrays", "record"],
+)
+@pytest.mark.filterwarnings("ignore::numba.NumbaPendingDeprecationWarning")
+def test_data_is_kept_as_it_was(data, factor):
+    factor = njit(factor)
+    times = njit(lambda x, d: x * factor(d))
+    x = jg.Variable(2.0)
+    with jg.GradientTape() as tape:
+        y = times(x, data)
+    if isinstance(data, np.void):
+        data["f"] = 7.0
+    elif isinstance(data[0], np.ndarray):
+        data[0][0] = 7.0
+    else:
+        data[0] = 7.0
+    assert (float(y), float(tape.gradient(y, x))) == (6.0, 3.0)
+
+
+@jitclass([("factors", float64[:])])
+class Scale:
+    def __init__(self, factor):
+        self.factors = np.full(2, factor)
+
+    def times(self, x):
+        return self.factors[0] * x
+
+
+def test_a_jitclass_instance_must_stay_as_it_was():
+    times = njit(lambda x, scale: scale.times(x))
+    x, scale = jg.Variable(2.0), Scale(3.0)
+    with jg.GradientTape(persistent=True) as tape:
+        y = times(x, scale)
+    assert float(tape.gradient(y, x)) == 3.0
+    scale.factors[0] = 7.0
+    with pytest.raises(UnsupportedError, match="instance scale, which has changed since"):
+        tape.gradient(y, x)

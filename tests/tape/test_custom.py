@@ -132,6 +132,22 @@ def test_results_are_copied(x):
     assert float(tape.gradient(y, x)) == 3.0 * 2 + 6.0
 
 
+def test_gradients_are_copied():
+    x, buffer = jg.Variable([1.0, 2.0]), np.zeros(2)
+
+    @jg.custom_gradient
+    def with_buffer(x):
+        def gradient(upstream):
+            np.multiply(2.0 * x.numpy(), upstream.numpy(), out=buffer)
+            return buffer
+
+        return x * x, gradient
+
+    with jg.GradientTape() as tape:
+        y = with_buffer(x)
+    assert tape.jacobian(y, x).tolist() == [[2.0, 0.0], [0.0, 4.0]]
+
+
 def test_recorded_keyword_arguments_warn(x):
     f = jg.custom_gradient(lambda x, w=None: (x * w, lambda up: up * w))
     with jg.GradientTape() as tape:

@@ -539,3 +539,13 @@ def test_the_last_question_asked_on_a_tape_that_listens():
         with GradientTape() as tape:
             y = np.sum(x * x * x)
         close([slope, curvature, tape.gradient(y, x)], [3 * X * X, 6 * X, 3 * X * X])
+
+
+def test_the_last_question_with_an_argument_that_is_refused():
+    x = Variable(X)
+    for _ in range(3):
+        with GradientTape() as tape:
+            y = np.sum(np.sin(x) * x)
+        with pytest.raises(ValueError, match="unconnected_gradients must be"):
+            tape.gradient(y, x, unconnected_gradients="nothing")
+        close([tape.gradient(y, x)], [np.cos(X) * X + np.sin(X)])

@@ -77,6 +77,18 @@ def test_conventions_at_kinks(f, at, want):
     assert float(tape.gradient(y, x)) == want
 
 
+@pytest.mark.parametrize("other", [[3.0, -1.0], (3.0, -1.0), [[1.0], [2.0]]])
+@pytest.mark.parametrize("function", [np.arctan2, np.hypot, np.divide, np.power, np.logaddexp])
+def test_lists_are_arrays(function, other):
+    slopes = []
+    for operand in (other, np.array(other)):
+        x = jg.Variable([0.5, 2.0])
+        with jg.GradientTape(persistent=True) as tape:
+            y, z = function(x, operand), function(operand, x)
+        slopes += [tape.gradient(y, x).numpy(), tape.gradient(z, x).numpy()]
+    np.testing.assert_array_equal(slopes[:2], slopes[2:])
+
+
 def test_an_untaken_branch_gives_no_nan_in_higher_orders():
     x = jg.Variable(0.0)
     with jg.GradientTape(persistent=True) as tape:

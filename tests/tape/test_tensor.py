@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+import threading
 import warnings
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.errors import ArgumentError, ShapeError, UnsupportedError
+from jitgrad.tape import tensor
+from jitgrad.tape.tensor import LARGE
 
 
 @pytest.fixture
@@ -227,26 +230,61 @@ def test_assign_refuses(start, value):
     ],
     ids=["read_value", "asarray", "array", "view", "memoryview", "slice", "Variable", "constant", "numpy"],
 )
-def test_an_update_is_not_seen_in_what_was_read(read):
+def test_an_update_is_not_seen_in_what_was_read(monkeypatch, read):
+    monkeypatch.setattr(tensor, "LARGE", 2)
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
     v = jg.Variable([1.0, 2.0])
-    v.assign_add(np.ones(2))
-    before = read(v)
-    v.assign_add(np.ones(2)).assign_sub(jg.constant([3.0, 3.0])).assign_add(v).assign_sub(v[::-1])
+    with np.errstate(all="ignore"):
+        v.assign_add(np.ones(2))
+        before = read(v)
+        v.assign_add(np.ones(2)).assign_sub(jg.constant([3.0, 3.0])).assign_add(v).assign_sub(v[::-1])
     assert np.asarray(before).tolist() == [2.0, 3.0]
     assert v.tolist() == [-2.0, 2.0]
 
 
-def test_an_update_in_place_of_another_shape_is_refused():
+def test_an_update_of_another_shape_is_refused():
     v = jg.Variable([1.0, 2.0])
     with pytest.raises(ArgumentError, match="whose shape is"):
         v.assign_add(np.ones(3))
     assert v.tolist() == [1.0, 2.0]
 
 
-def test_an_update_takes_no_memory_where_nobody_holds_the_value():
-    v = jg.Variable(np.zeros(1000))
+@pytest.mark.parametrize("size", [2, LARGE])
+def test_an_update_that_numpy_does_not_know_is_refused(size):
+    v = jg.Variable(np.ones(size, bool))
+    with np.errstate(all="ignore"), pytest.raises(ArgumentError, match="cannot subtract"):
+        v.assign_sub(np.ones(size, bool))
+    assert v.numpy().all()
+
+
+def test_an_update_takes_no_memory_where_nobody_can_see_it(monkeypatch):
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    v, step = jg.Variable(np.zeros(LARGE)), np.ones(LARGE)
     memory = v.array.ctypes.data
-    assert v.assign_sub(np.ones(1000)).array.ctypes.data == memory
+    with np.errstate(all="ignore"):
+        assert v.assign_sub(step).array.ctypes.data == memory
+        read = v.read_value()
+        assert v.assign_sub(step).array.ctypes.data != memory
+    assert read.numpy()[0] == -1.0
+
+
+@pytest.mark.parametrize("over", ["raise", "warn"])  # warnings are errors here
+def test_an_update_that_fails_leaves_the_value(over):
+    v = jg.Variable(np.full(LARGE, 1e308))
+    with np.errstate(over=over), pytest.raises((FloatingPointError, RuntimeWarning)):
+        v.assign_add(v.numpy())
+    assert v.numpy()[0] == 1e308
+
+
+def test_an_update_is_not_seen_by_another_thread_that_reads_meanwhile():
+    v, end = jg.Variable(np.zeros(LARGE)), threading.Event()
+    other = threading.Thread(target=end.wait)
+    other.start()
+    memory = v.array.ctypes.data
+    with np.errstate(all="ignore"):
+        assert v.assign_add(np.ones(LARGE)).array.ctypes.data != memory
+    end.set()
+    other.join()
 
 
 def test_the_tape_keeps_what_it_read():

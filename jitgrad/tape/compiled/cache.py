@@ -30,7 +30,7 @@ from jitgrad.tape.deferred import (
     remember,
     root,
 )
-from jitgrad.tape.float_errors import handling
+from jitgrad.tape.float_errors import handling, modes
 from jitgrad.tape.primitive import plain
 from jitgrad.tape.recording import Node, Recording, thread
 from jitgrad.tape.tensor import Tensor
@@ -244,18 +244,12 @@ def follow(recording: Recording) -> None:
         return
     recording.kept = set()
     if root.edges:
-        recording.handling = now = handling(None)
-        checked, errors = _checked[0]
-        if checked is not now:
-            errors = np.geterr()
-            _checked[0] = now, errors
+        recording.handling, errors = handling(None), modes()
         # Who wants errors from NumPy gets them where they arise.
         if _LENIENT.issuperset(errors.values()):
             recording.errors, recording.state = errors, root
 
 
-_checked: list[tuple[Any, Any]] = [(object(), {})]
-"""How floating point errors were handled when that was asked last; asking takes microseconds."""
 _LENIENT = {"ignore", "warn"}
 
 

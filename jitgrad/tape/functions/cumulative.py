@@ -65,7 +65,9 @@ def _accumulate(made: Primitive, a: Any, axis: Any, dtype: Any) -> Any:
     a = operand(a)
     if dtype is not None and a.dtype != dtype:
         a = a.astype(dtype)
-    return made(np.ravel(a), 0) if axis is None else made(a, axis)
+    if axis is None or (a.ndim == 0 and axis in (0, -1)):  # a number counts as an array of one element
+        return made(np.ravel(a), 0)
+    return made(a, axis)
 
 
 @handles(np.cumsum)

@@ -125,10 +125,10 @@ def scalar(sweep: Sweep, op: ir.Op, rule: rules.ScalarRule) -> None:
     for param, operand in bound.items():
         if not sweep.is_active(operand) or not row.differentiable(param):
             continue
-        names = {}
-        for need in row.needs(param, literals):
-            names[need] = sweep.saved.need(result if need == "out" else bound[need])
-        text = row.pull_text(param, ct, [*operand_types, result.type], names, literals)
+        needs = {need: result if need == "out" else bound[need] for need in row.needs(param, literals)}
+        names = {need: sweep.saved.need(value) for need, value in needs.items()}
+        discarded = sweep.selections.discards(result, needs.values())
+        text = row.pull_text(param, ct, [*operand_types, result.type], names, literals, discarded)
         if text is not None:
             sweep.adjoints.add(operand, text)
 

@@ -77,8 +77,8 @@ class Saved:
         """The text of a value in the backward code being written."""
         sweep = self._sweep
         leaf = origin(Leaf(value), sweep.scopes)
-        if leaf.path == ():
-            value = leaf.value
+        if leaf.path == () and leaf.value is not value:
+            return self._renamed(value, leaf.value)
         if isinstance(value, (ir.Literal, ir.Global)):
             return sweep.writer.name(value)
         if isinstance(value, ir.Undefined):
@@ -93,6 +93,16 @@ class Saved:
         if value not in self._texts:
             self._texts[value] = self._provide(value, home)
         return self._texts[value]
+
+    def _renamed(self, value: ir.Value, source: ir.Value) -> str:
+        """The text of another name of `source`. What is written with names, not texts, finds it under its own, too."""
+        sweep, text = self._sweep, self.need(source)
+        home = sweep.scopes.home[value]
+        if value not in self._texts and not sweep.live(home):
+            with sweep.writer.into(sweep.head[home]):
+                sweep.writer.line(f"{sweep.writer.name(value)} = {text}")
+        self._texts[value] = text
+        return text
 
     def _provide(self, value: ir.Value, home: Scope) -> str:
         sweep = self._sweep

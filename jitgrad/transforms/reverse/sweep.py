@@ -19,6 +19,7 @@ from jitgrad.analysis.activity import leaves as cells
 from jitgrad.analysis.extents import Extents
 from jitgrad.analysis.memory import Memory, viewed, written_values
 from jitgrad.analysis.scopes import Scope, Scopes
+from jitgrad.analysis.selections import Selections
 from jitgrad.analysis.sharing import change_in_use
 from jitgrad.backend.text import Text
 from jitgrad.backend.writer import Writer
@@ -73,6 +74,7 @@ class Sweep:
         refilled = {loop: found.roots for loop, found in self.replays.items()}
         self.memory = Memory(program, self.scopes, self.activity, refilled)
         self.extents = Extents(self.scopes)
+        self.selections = Selections(program, self.scopes)
         self._name_variables()
         self.saved = Saved(self)
         self.adjoints = Adjoints(self)

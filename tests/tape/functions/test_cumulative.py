@@ -19,6 +19,7 @@ ZEROS = np.array([[0.0, 2.0, 3.0], [0.5, 0.0, 0.0], [0.7, -1.0, 2.0]])
         "cumprod_zeros": (lambda a: (np.cumprod(a, axis=0), np.cumprod(a, axis=1)), ZEROS),
         "cumprod_two_zeros": (np.cumprod, np.array([2.0, 0.0, 3.0, 0.0, 4.0])),
         "scalar": (lambda a: (np.cumsum(a), np.cumprod(a)), np.array(0.7)),
+        "scalar_axis": (lambda a: (np.cumsum(a, axis=0), np.cumprod(a, axis=-1), np.cumulative_prod(a)), np.array(0.7)),
         "one": (lambda a: (np.cumsum(a), np.cumprod(a), np.maximum.accumulate(a)), np.array([0.7])),
         "empty": (lambda a: (np.cumsum(a), np.cumprod(a), np.maximum.accumulate(a)), np.zeros(0)),
         "accumulate": (lambda a: (np.add.accumulate(a), np.add.accumulate(a, axis=1), np.multiply.accumulate(a)), M),

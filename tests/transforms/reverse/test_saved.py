@@ -31,6 +31,18 @@ def triangular_nests(x, c, n):
     return s
 
 
+@cases(some(5), np.array([1, 3, 0, 4, 2]), np.array([2, 4, 1, 0, 3]))
+def parts_of_a_tuple_in_turn(x, left, right):
+    y = np.zeros(5)
+    s = 0.0
+    for i in range(5):
+        s += math.tanh(y[i])
+        for k in (left[i], right[i]):
+            if k > i:
+                y[k] = y[i] * 0.5 + x[i] * x[k]
+    return s
+
+
 @cases(some(5), 0.7, 0)
 def no_iteration(x, c, n):
     s = 1.0
@@ -80,7 +92,7 @@ def break_out_of_huge_ranges(x, c):
     return s
 
 
-@cases(some(5), 0.7)
+@cases(some(5), 0.07)
 def arrays_by_block(x, c):
     s = 1.0
     for i in range(3):

@@ -90,8 +90,8 @@ def binding(op: ir.Op, rule: Any) -> dict[str, Any]:
 
 
 def binding_types(op: ir.Op, bound: dict[str, Any]) -> dict[str, types.Type]:
-    """What a rule asks for as `types`: the Numba type of each parameter and of ``out``."""
-    found: dict[str, Any] = {"out": structure.strip(op.results[0].type) if op.results else types.none}
+    """What a rule asks for as `types`: the Numba type of each parameter and, last, of ``out``."""
+    found: dict[str, Any] = {}
     for name, value in bound.items():
         match value:
             case rules.Default():
@@ -100,6 +100,7 @@ def binding_types(op: ir.Op, bound: dict[str, Any]) -> dict[str, types.Type]:
                 found[name] = types.Tuple([structure.strip(v.type) for v in value])
             case _:
                 found[name] = structure.strip(value.type)
+    found["out"] = structure.strip(op.results[0].type) if op.results else types.none
     return found
 
 

@@ -24,6 +24,7 @@ from jitgrad.runtime.iteration import largest, listed, smallest
 
 ONE_BY_ONE = (np.atleast_1d, np.atleast_2d, np.atleast_3d)  # several arguments give a tuple of results
 PARTS = {np.real: "real", np.imag: "imag"}  # of an array they are its attributes
+ARRAY_OF = (np.array, np.asarray, np.asarray_chkfinite)  # what makes arrays of other things
 EXTREMA = {max: largest, min: smallest}  # of the items of one argument
 
 
@@ -78,6 +79,9 @@ class Inliner:
         if isinstance(fn, DUFunc) and len(args) == fn.nin and not any(isinstance(a.type, types.Array) for a in args):
             program = self.program(fn._dispatcher.py_func, tuple(types.unliteral(a.type) for a in args))
             return self._insert(reader, program, args, kwargs, type_)
+        if _takes_arrays(fn, rule):
+            args = [_as_array(reader, value) for value in args]
+            kwargs = {name: _as_array(reader, value) for name, value in kwargs.items()}
         if hasattr(rule, "implement"):
             inlined = self._rewritten(reader, rule, args, kwargs, type_)
         elif rule is None and isinstance(fn, Dispatcher) and fn is not listed:
@@ -193,6 +197,27 @@ class Inliner:
         for op in clone_block(program.body, values).ops:
             reader.emit(op)
         return reader.cast(values.get(program.result, program.result), type_)
+
+
+def _takes_arrays(fn: Any, rule: Any) -> bool:
+    """Whether lists of numbers are arrays to a function: its rule knows arrays only."""
+    numpys = (getattr(fn, "__module__", None) or "").startswith("numpy")
+    return numpys and type(rule) is rules.ArrayRule and not ir.among(fn, ARRAY_OF)
+
+
+def _as_array(reader: StatementReader, value: ir.Value) -> ir.Value:
+    """A list or tuple of numbers as the array that NumPy makes of it; else `value`, as for tuples that are shapes."""
+    part, depth = value.type, 0
+    while isinstance(part, (types.List, types.ListType, types.UniTuple)):
+        part, depth = part.dtype, depth + 1
+    leaves = set(part.types) if isinstance(part, types.Tuple) else {part}
+    depth += isinstance(part, types.Tuple)
+    if not depth or not leaves <= {types.float64, types.int64}:
+        return value
+    if types.float64 not in leaves and isinstance(value.type, types.BaseTuple):
+        return value
+    dtype = types.float64 if types.float64 in leaves else types.int64
+    return reader.emit(ir.Call(reader.new(types.Array(dtype, depth, "C")), np.asarray, [value], {}))
 
 
 def _bound_type(value: ir.Value | tuple[ir.Value, ...]) -> types.Type:

@@ -92,8 +92,11 @@ def _arange_pull_step(ct):
     return s
 
 
+# The end of the range, the only argument where there is one, sets the length and nothing else.
+_NOTHING = Choose(lambda t: None)
+
+
 def _unless_alone(fn):
-    # one argument is the end of the range, which only sets the length
     return Choose(lambda t: None if is_none(t.get("stop")) else fn)
 
 
@@ -101,8 +104,8 @@ register(
     ArrayRule(
         functions=(np.arange,),
         params="start, stop=None, step=None, dtype=None",
-        push={"start": _unless_alone(_arange_push_start), "step": _arange_push_step},
-        pull={"start": _unless_alone(_arange_pull_start), "step": _arange_pull_step},
+        push={"start": _unless_alone(_arange_push_start), "stop": _NOTHING, "step": _arange_push_step},
+        pull={"start": _unless_alone(_arange_pull_start), "stop": _NOTHING, "step": _arange_pull_step},
         cases=(lambda rng: (0.5, 3.25, 0.5),),
         note="the end of the range only sets the length",
     )

@@ -216,7 +216,8 @@ register(
 @compiled
 def over_gap(p, x, y):
     """``p / (y - x)``: for equal numbers zero if `p` is zero, else not finite."""
-    return mul0(p, 1 / (y - x))
+    gap = y - x
+    return mul0(p, np.inf) if gap == 0 else p / gap
 
 
 @compiled

@@ -323,12 +323,42 @@ def _trapezoid_push_dx(dot, y):
     return np.trapezoid(y) * dot
 
 
+@compiled
+def _mean_of_ends(y):
+    return (y[..., 1:] + y[..., :-1]) / 2.0
+
+
+@compiled
+def _trapezoid_of_points(y, x, dx):
+    return np.sum(np.diff(np.asarray(x)) * _mean_of_ends(y))
+
+
+@compiled
+def _trapezoids_of_points(y, x, dx):
+    return np.sum(np.diff(np.asarray(x)) * _mean_of_ends(y), axis=-1)
+
+
+@compiled
+def _trapezoids(y, x, dx):
+    return np.sum(dx * _mean_of_ends(y), axis=-1)
+
+
+def _written_out(t):
+    """The trapezoidal rule of several axes, or between given points."""
+    if not is_array(t["y"]) or t["y"].ndim == 0:
+        return None
+    if is_none(t.get("x")):
+        return _trapezoids
+    return _trapezoid_of_points if t["y"].ndim == 1 else _trapezoids_of_points
+
+
 _TRAPEZOID = ArrayRule(
     functions=(np.trapezoid,) if hasattr(np, "trapezoid") else (),
     params="y, x=None, dx=1.0",
     push={"y": _trapezoid_push, "dx": _trapezoid_push_dx},
     pull={"y": _trapezoid_pull, "dx": _trapezoid_push_dx},
     when=lambda t: is_array(t["y"]) and t["y"].ndim == 1 and is_none(t.get("x")),
+    otherwise=Choose(_written_out),
     cases=(_case(5), _case(1), _case(4, None, 0.3)),
 )
 if _TRAPEZOID.functions:

@@ -46,7 +46,7 @@ class DualWriter(Writer):
             self._objects[id(obj)] = hint
         for module, prefix in ((math, "math"), (np, "np"), (np.linalg, "np.linalg")):
             own_name = getattr(obj, "__name__", "")
-            if getattr(module, own_name, None) is obj and not isinstance(obj, ModuleType):
+            if vars(module).get(own_name) is obj and not isinstance(obj, ModuleType):
                 root, *rest = prefix.split(".")
                 return ".".join([self.use(math if module is math else np, root), *rest, own_name])
         return super().use(obj, hint)

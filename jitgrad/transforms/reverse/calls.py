@@ -163,7 +163,8 @@ def array(sweep: Sweep, op: ir.Op, rule: rules.ArrayRule) -> None:
                     at = (*((k,) if len(params) > 1 else ()), *leaf.path)
                     sweep.adjoints.add(bound[param], sweep.path_text(parts, at), leaf.path, fresh=fresh)
 
-    missing = [p for p in active if p not in covered and rule.differentiable(p)]
+    left = [] if rule.view else [p for p in active if p not in covered]
+    missing = [p for p in left if not rule.differentiable(p) or rule.pushforward(p, typed) is not None]
     if missing:
         raise NoRuleError(
             f"{where(op.loc)}: {_called(op)} has no reverse-mode derivative in its argument {missing[0]} "

@@ -10,6 +10,13 @@ from tests.transforms.reverse.harness import Cases, compare, some, source
 cases = Cases()
 
 
+@cases(some(3))
+def arrays_of_lists_tuples_and_numbers(x):
+    pair = np.asarray([x[0], x[1] ** 2])
+    pair[0] *= x[2]
+    return pair.sum() * np.asarray((x[2], x[0])).sum() + np.asarray(x[1])[()] ** 2
+
+
 @cases(some(5), 0.5)
 def increments(a, x):
     s = 0.0

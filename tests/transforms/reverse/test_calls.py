@@ -65,6 +65,16 @@ def clipped_by_name(x):
     return np.sum(np.clip(x, a_max=0.9, a_min=-0.5) * x.clip(-0.2, 2.0) * np.sinc(x) * np.clip(x[::-1], None, x))
 
 
+@cases(some(3), some(6).reshape(2, 3))
+def between_points(x, m):
+    areas = np.trapezoid(m, x) + np.trapezoid(m, m * m) + np.trapezoid(m, dx=x[0])
+    return (
+        np.trapezoid(x * x, x) * np.sum(areas)
+        + np.sum(np.arange(x[0], 2.0 + x[1], 0.75))
+        + np.sum(np.arange(3.0 + x[2]))
+    )
+
+
 @cases(some(6).reshape(2, 3), some(3))
 def many_functions(m, v):
     w = np.dot(m, v)

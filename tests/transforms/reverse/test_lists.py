@@ -11,6 +11,17 @@ from tests.transforms.reverse.harness import Cases, some, source
 cases = Cases()
 
 
+@cases(0.7)
+def lists_and_tuples_where_arrays_are_meant(x):
+    s = np.repeat([x, 2.0 * x], 2).sum() * np.roll([x, x * x, 1.0], 1)[0]
+    return (
+        s
+        + np.bincount([0, 1, 1], [x, 1.0, x * x])[1]
+        + np.ptp((x, 3.0 * x, x * x))
+        + np.outer((x, 1.0), (x, 2.0))[0, 0]
+    )
+
+
 @cases(some(4), 0.3)
 def append_and_pop(x, c):
     l = [x[0] * c, x[1], x[2]]

@@ -32,7 +32,7 @@ class Selections:
             for source, target in _flows(op):
                 after.setdefault(source, []).append(target)
                 before.setdefault(target, []).append(source)
-            if _unbounded(op):
+            if _unbounded(op) and not self._is_step(op):
                 wild += op.results
             left_out += _selected(op)
         left_out += [value for value, uses in scopes.uses.items() if any(self._below(value, op) for op in uses)]
@@ -42,6 +42,11 @@ class Selections:
     def discards(self, result: ir.Value, operands: Iterable[ir.Value]) -> bool:
         """Whether `result` may be left out where one of `operands`, which its partial reads, is infinite or nan."""
         return result in self._left_out and any(value in self._wild for value in operands)
+
+    def _is_step(self, op: ir.Op) -> bool:
+        """Whether a number is divided by a count before all loops, as for a step size: nothing selects among those."""
+        outside = self._scopes.at[op].loop is None and not isinstance(self._scopes.at[op].owner, ir.Map)
+        return outside and isinstance(op, ir.Binary) and isinstance(op.rhs.type, types.Integer)
 
     def _below(self, value: ir.Value, op: ir.Op) -> bool:
         """Whether `op` reads a number in a branch that may not run, though `value` is always computed."""

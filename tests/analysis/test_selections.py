@@ -64,6 +64,14 @@ def selected_before(x):
     return np.sum(np.maximum(x, 1.0) * np.log(x))
 
 
-@pytest.mark.parametrize("f", [finite, nothing_left_out, selected_before])
+def step_size(x):
+    h = 2.0 / x.size
+    y = np.zeros(x.size)
+    for i in range(1, x.size):
+        y[i] = y[i - 1] + h * x[i] * y[i - 1]
+    return y[-1]
+
+
+@pytest.mark.parametrize("f", [finite, nothing_left_out, selected_before, step_size])
 def test_products_are_plain_where_nothing_can_happen(f):
     assert "mul0(" not in source(f, np.ones(3)).replace("mul0(larger", "")

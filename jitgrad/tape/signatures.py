@@ -63,6 +63,8 @@ def described(arg: Any, exact: bool = False) -> Any:
     kind = type(arg)
     if kind is float or isinstance(arg, np.inexact):
         return (kind, repr(arg)) if exact else kind
+    if kind is np.void:  # a record, which may be written
+        return OPAQUE
     if arg is None or kind in (int, bool, str) or isinstance(arg, (np.generic, np.dtype, type)):
         return kind, arg
     if kind is np.ndarray and not exact:

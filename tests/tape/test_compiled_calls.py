@@ -14,7 +14,7 @@ from numba.typed import Dict, List
 
 import jitgrad as jg
 from jitgrad.errors import ArgumentError, UnsupportedError
-from jitgrad.tape import compiled_calls
+from jitgrad.tape import compile_after, compiled_calls
 
 
 def derivatives(f, value, order):
@@ -535,6 +535,10 @@ def test_data_is_kept_as_it_was(data, factor):
     factor = njit(factor)
     times = njit(lambda x, d: x * factor(d))
     x = jg.Variable(2.0)
+    with compile_after(1):  # deferred recordings are known then
+        with jg.GradientTape() as tape:
+            y = x * x
+        tape.gradient(y, x)
     with jg.GradientTape() as tape:
         y = times(x, data)
     if isinstance(data, np.void):

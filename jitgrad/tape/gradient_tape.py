@@ -36,6 +36,9 @@ class RecordingError(TapeError, ValueError):
     """A tape is recording where it must not, or is not where it must."""
 
 
+_NONE = UnconnectedGradients.NONE
+
+
 def unconnected(word: Any) -> UnconnectedGradients:
     """The member for a member or its value.
 
@@ -135,7 +138,7 @@ class GradientTape:
         ValueError
             For anything that is no tape value.
         """
-        for value in flatten(tensor):
+        for value in (tensor,) if type(tensor) is Tensor else flatten(tensor):
             if not isinstance(value, Value):
                 raise ValueError(
                     f"watch() takes tensors and variables, not {type(value).__name__} {value!r}; "
@@ -248,7 +251,9 @@ class GradientTape:
         ShapeError
             For an output gradient of another shape than its target.
         """
-        rule = unconnected(unconnected_gradients)
+        rule = unconnected_gradients
+        if rule is not _NONE:
+            rule = unconnected(rule)
         current = self._recording
         if current is not None and current.state is not None and output_gradients is None and not self._is_recording:
             known = again(current, target, sources)

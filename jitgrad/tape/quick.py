@@ -36,12 +36,12 @@ def quick(primitive: Any, otherwise: Callable | None = None) -> Callable:
 def _unary(primitive: Primitive, function: Callable, otherwise: Callable) -> Callable:
     def call(x):
         listening = thread.recordings
-        if listening and type(x) is Tensor and not x.index:
+        if listening:
             if listening[0].state is not None and len(listening) == 1:
                 found = defer(primitive, (x,), NO_KWARGS, listening)
                 if found is not None:
                     return found
-            a = x.node
+            a = x.node if type(x) is Tensor and not x.index else None
             if a is not None and a.recordings is listening and thread.overrides is None:
                 out = function(x._array)
                 node = Node(primitive, (x,), NO_KWARGS, out, listening, (primitive, a))

@@ -474,7 +474,7 @@ def once(fn: Any, key: Any, make: Callable[[], Any]) -> Any:
 
 
 def dispatcher_of(fn: Any) -> Dispatcher:
-    """The Numba dispatcher for `fn`; a plain Python function is jitted, once.
+    """The Numba dispatcher for `fn`; a plain Python function is jitted, once for what it reads from outside.
 
     Raises
     ------
@@ -484,7 +484,7 @@ def dispatcher_of(fn: Any) -> Dispatcher:
     if isinstance(fn, Dispatcher):
         return fn
     if inspect.isfunction(fn):
-        return once(fn, "dispatcher", lambda: Jitted(fn))
+        return _jitted(fn)
     if isinstance(fn, functools.partial):
         raise ArgumentError("a functools.partial cannot be differentiated; write a lambda or a closure instead")
     if inspect.ismethod(fn):
@@ -494,6 +494,19 @@ def dispatcher_of(fn: Any) -> Dispatcher:
     if callable(fn) and not inspect.isclass(fn):
         return _wrapper(fn)
     raise ArgumentError(f"{fn!r} is not a function; pass an njit function or a Python function")
+
+
+def _jitted(fn: Any) -> Dispatcher:
+    """A dispatcher of a plain function, another one when its globals or closure changed: Numba freezes them."""
+    try:
+        now = digest.digest(fn)
+    except digest.Undigestible:
+        now = ""
+    with _making:
+        table = _table(fn)
+        if table.get("digest") != now:
+            table["digest"], table["dispatcher"] = now, Jitted(fn)
+        return table["dispatcher"]
 
 
 _wrappers: dict[Any, Dispatcher] = {}

@@ -20,6 +20,7 @@ import pytest
 from numba import njit
 from numba.core.errors import TypingError
 
+import jitgrad as jg
 from jitgrad.backend.dispatcher import Derivative, derivative, dispatcher_of
 from jitgrad.errors import ArgumentError
 
@@ -278,3 +279,22 @@ class Typing(Scaled):
 
         frontend.read(primal, argtypes)
         raise AssertionError
+
+
+def test_a_plain_function_is_jitted_again_where_what_it_reads_has_changed():
+    """Numba freezes globals and closures, and a new derivative sees them as they are."""
+    factor, numbers = 2.0, np.array([3.0])
+    helper = njit(lambda x: 5.0 * x)
+
+    def scaled(x):
+        return factor * numbers[0] * helper(x)
+
+    before = jg.grad(scaled)
+    assert before(1.0) == 30.0 and jg.grad(scaled) is before
+    numbers[0] = 7.0
+    assert jg.grad(scaled)(1.0) == 70.0
+    factor = 4.0
+    assert jg.grad(scaled)(1.0) == 140.0
+    helper = njit(lambda x: x)
+    assert jg.jvp(scaled, (1.0,), (1.0,)) == (28.0, 28.0)
+    assert before(1.0) == 30.0

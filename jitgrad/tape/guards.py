@@ -108,6 +108,11 @@ def _code(kinds: tuple[str, ...], names: tuple[str, ...]) -> types.CodeType:
     lines += [f"    leaves[n{k}] = len(leaves)" for k in fresh]
     given = not any("leaf" in kind for kind in kinds)
     lines.append("    return args" if given else f"    return ({' '.join(f'x{k},' for k in range(count))})")
+    return _code_of(lines)
+
+
+def _code_of(lines: Sequence[str]) -> types.CodeType:
+    """The code of the function ``guard`` that these lines define."""
     names_made: dict[str, Any] = {}
     exec("\n".join(lines), names_made)
     return names_made["guard"].__code__
@@ -118,7 +123,7 @@ def question_of(target: Any, sources: Any, recording: Recording) -> Question | N
     """The guard of a call with one target and sources that are operands, alone or in a list; None for other calls."""
     many = type(sources) is list
     parts = sources if many else [sources]
-    if type(target) is not Tensor or not all(type(part) in (Tensor, Variable) for part in parts):
+    if type(target) is not Tensor or not parts or not all(type(part) in (Tensor, Variable) for part in parts):
         return None
     numbers = [recording.leaves.get(part.node) for part in parts]
     if None in numbers:
@@ -138,13 +143,11 @@ def _question_code(kinds: tuple[str, ...], many: bool) -> types.CodeType:
     lines.append(f"    {' '.join(f'x{k},' for k in numbers)} = {'sources' if many else 'sources,'}")
     lines.append("    number = recording.leaves.get")
     known = [
-        f"type(x{k}) is {kind} and number(x{k}.node) == p{k}{' and not x{k}.index' * (kind == 'Tensor')}".format(k=k)
+        f"type(x{k}) is {kind} and number(x{k}.node) == p{k}" + f" and not x{k}.index" * (kind == "Tensor")
         for k, kind in enumerate(kinds)
     ]
     lines.append(f"    return {' and '.join(known)}")
-    names_made: dict[str, Any] = {}
-    exec("\n".join(lines), names_made)
-    return names_made["guard"].__code__
+    return _code_of(lines)
 
 
 _NAMES = {"Tensor": Tensor, "Variable": Variable, "OWNDATA": OWNDATA, "leaf": leaf}

@@ -518,6 +518,14 @@ def test_different_questions_in_turn():
         w.assign_sub(0.1 * W)
 
 
+def test_a_question_about_nothing():
+    x = Variable(X)
+    for _ in range(4):
+        with GradientTape() as tape:
+            y = np.sum(x * x)
+        assert tape.gradient(y, []) == []
+
+
 def test_the_last_question_with_a_target_of_several_elements():
     x = Variable(X)
     found = []

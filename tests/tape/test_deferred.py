@@ -524,6 +524,9 @@ def test_a_question_about_nothing():
         with GradientTape() as tape:
             y = np.sum(x * x)
         assert tape.gradient(y, []) == []
+        with GradientTape() as tape:
+            y = np.sum(x * x)
+        assert tape.gradient([], []) == []
 
 
 def test_the_last_question_with_a_target_of_several_elements():

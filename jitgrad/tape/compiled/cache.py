@@ -270,7 +270,7 @@ def backward(
         if found is None or not found.met.kept.issubset(found.outs):
             materialize(recording)
             found = _compiled(recording, targets, seeds, sources)
-        elif call is not None and found.is_complete and not seeds[0].flags.writeable:
+        elif call is not None and found.is_complete and not any(seed.flags.writeable for seed in seeds):
             remember(recording, *call, found, seeds)
         if type(found) is Compiled:
             try:
